@@ -1,0 +1,444 @@
+"""The durable side of the pipeline, as a protocol of plain functions; `storage` stands behind it.
+
+Every function takes an open `Tx` first, runs to its end inside it, and neither awaits nor calls out. Rows are frozen values. Whoever changes what
+a customer can notice goes through `commit`; every other function here moves work along (inbox, compose, relay, calls, traces).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, Protocol
+
+from pipeline.core.commands import Commit, CommitOutcome, ReviewSignal, TraceEvent
+from pipeline.core.types import Ending, Health
+from pipeline.ports import Attempt, FindOutcome, SendOutcome, Tx
+
+# --- inbox -------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One inbound message or utterance at the door. `provider` + `provider_id` make it unique (OP-3).
+
+    `address` is the customer's (E.164 or mail address, lower case), `our_address` the one written to. `text` is the eligible new text; `raw` is kept
+    unless the property stores facts only. `thread` are Message-IDs that it answers. `due_at` is when its turn may be decided (a burst gathers).
+    `withheld` callers have no address to trust: their identity is the call.
+    """
+
+    id: str
+    turn: str
+    conversation: str
+    person: str
+    matter: str
+    provider: str
+    provider_id: str
+    channel: str
+    property: str
+    address: str
+    our_address: str
+    text: str
+    received_at: datetime
+    due_at: datetime
+    raw: bytes | None = None
+    subject: str | None = None
+    message_id: str | None = None
+    thread: tuple[str, ...] = ()
+    locale: str | None = None
+    form: Mapping[str, Any] | None = None
+    lineage: str = "prospect_stated"
+    name: str | None = None
+    automatic: bool = False
+    call: str | None = None
+    low_confidence: bool = False
+    withheld: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """`duplicate` arrivals changed nothing; otherwise the turn that the row joined (a running burst, or a new one)."""
+
+    turn: str
+    conversation: str
+    person: str | None
+    duplicate: bool
+    joined: bool
+
+
+# --- the snapshot that a decision is made on ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class InboundRow:
+    id: str
+    text: str
+    received_at: datetime
+    form: Mapping[str, Any] | None
+    lineage: str
+    automatic: bool
+    locale: str | None
+    subject: str | None
+    message_id: str | None
+    low_confidence: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OfferRow:
+    id: str
+    starts_at: datetime
+    expires_at: datetime
+    token_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalRow:
+    """An open proposal without an entity: it waits for a restatement (PR-2)."""
+
+    id: str
+    action: str
+    starts_at: datetime | None
+    lineage: str
+    readings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EntityRow:
+    id: str
+    kind: str
+    state: str
+    version: int
+    starts_at: datetime | None
+    ends_at: datetime | None
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class UnsentRow:
+    """An answer of an earlier turn that no provider has yet: its facts ride in the next plan (TX-4)."""
+
+    intent: str
+    turn: str
+    plan: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that `decide` may know, read in one transaction. Instants are UTC."""
+
+    turn: str
+    channel: str
+    property: str
+    state: str
+    call: str | None
+    inbound: tuple[InboundRow, ...]
+    conversation: str
+    conversation_epoch: int
+    owner: Literal["clara", "human"]
+    locale: str | None
+    address: str
+    our_address: str
+    person: str | None
+    person_epoch: int | None
+    offers: tuple[OfferRow, ...]
+    proposals: tuple[ProposalRow, ...]
+    tours: tuple[EntityRow, ...]  # live ones, of the person or the conversation (CK-4)
+    head_version: int  # highest version along the chain, any state; 0 for none
+    matter: str
+    rounds: int
+    unsent: tuple[UnsentRow, ...]
+    history: tuple[tuple[Literal["customer", "clara"], str], ...]
+    first_message: bool
+    released: tuple[str, ...]  # strings that left to this person in the last 24 h (IN-3)
+    taken: Mapping[str, int]  # seats held by slot key, from now on
+    held_slots: frozenset[str]  # slot keys that this person's live tours hold
+    suppressed: bool
+    switches: frozenset[str]  # what is switched off: "channel:sms", "property:ID", "class:NAME" (CK-5)
+    secrets: tuple[tuple[str, str], ...]  # (kind, value) of the property, for the gate only: never into a prompt (OG-3)
+    modes: Mapping[str, str]  # claim class -> observe | enforce
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TurnLease:
+    """The right to work on one turn until `until`; `fence` grows with each lease."""
+
+    turn: str
+    state: str  # open: decide; committed: answer
+    channel: str
+    fence: int
+    until: datetime
+
+
+# --- what answer() needs ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PromisedRow:
+    """A promised intent with what its payload is made from."""
+
+    id: str
+    turn: str
+    purpose: str
+    channel: str
+    sender: str
+    recipient: str
+    locale: str
+    plan: Mapping[str, Any]
+    property: str
+    conversation: str
+    person: str | None
+    call: str | None
+    text: str  # the trigger's new text
+    history: tuple[tuple[Literal["customer", "clara"], str], ...]
+    first_message: bool
+    released: tuple[str, ...]
+    secrets: tuple[tuple[str, str], ...]
+    modes: Mapping[str, str]
+    tour_state: str | None  # of the live tour, as it stands now
+    subject: str | None
+    reply_to: str | None
+    references: tuple[str, ...]
+    created_at: datetime
+    fallback_at: datetime | None
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """What will leave, byte for byte. `text` is the gated string inside it; `digest` is SHA-256 of `data` in hex."""
+
+    data: bytes
+    digest: str
+    text: str
+    message_id: str | None = None
+
+
+# --- the relay -------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class IntentLease:
+    """One composed intent that this node may send until `until`."""
+
+    intent: str
+    fence: int
+    channel: str
+    sender: str
+    recipient: str
+    recipient_tz: str
+    purpose: str
+    customer_facing: bool
+    property: str
+    conversation: str
+    payload: bytes
+    digest: str
+    composed_at: datetime
+    created_at: datetime
+    expires_at: datetime | None
+    attempts: int
+    owner: Literal["clara", "human"]
+    suppressed: bool
+    switches: frozenset[str]
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """An attempt whose outcome is not known yet: `sending` with an expired lease, or `unknown` (SR-3)."""
+
+    attempt: Attempt
+    ref: str | None
+    state: str
+    asked: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One delivery event of a provider, from webhook or poll (SR-4). `reference` is our intent's, where the provider gave it back."""
+
+    provider: str
+    ref: str
+    status: str
+    error: str | None = None
+    reference: str | None = None
+    via: Literal["webhook", "poll"] = "webhook"
+
+
+# --- calls ---------------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NewCall:
+    """A call at the door. `token_digest` is SHA-256 of its single-use media token (OP-3)."""
+
+    id: str
+    provider_id: str
+    property: str
+    address: str
+    our_address: str
+    withheld: bool
+    token_digest: str
+    token_expires_at: datetime
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenRow:
+    """One utterance of either side. Clara's has what was gated (`text`) and what was heard of it (`heard`), to the mark (IN-11)."""
+
+    id: str
+    call: str
+    turn: str | None
+    speaker: Literal["customer", "clara"]
+    text: str
+    heard: str
+    started_at: datetime
+    facts: tuple[Mapping[str, Any], ...] = ()
+    heard_whole: bool = False
+
+
+class Store(Protocol):
+    """Every function runs inside the transaction that it is given."""
+
+    # inbox
+    def accept(self, tx: Tx, arrival: Arrival) -> Arrived:
+        """Writes the inbound row once; resolves conversation and person; joins an open turn of the conversation or opens one.
+
+        Bumps the conversation's epoch, so that a decision in flight comes too late and restarts with both texts (TX-4).
+        """
+        ...
+
+    def lease_turns(self, tx: Tx, node: str, limit: int, seconds: float) -> list[TurnLease]:
+        """Turns that are due: open ones past `due_at`, committed ones whose answer is owed; skip-locked, one per conversation."""
+        ...
+
+    def lease_turn(self, tx: Tx, turn: str, node: str, seconds: float) -> TurnLease | None:
+        """The lease of one named turn (calls), or None where another holds it."""
+        ...
+
+    def release_turn(self, tx: Tx, lease: TurnLease, due_at: datetime | None) -> None: ...
+
+    def snapshot(self, tx: Tx, turn: str) -> Snapshot: ...
+
+    def settle_without_commit(self, tx: Tx, turn: str, ending: Ending, health: Health, trace: Sequence[TraceEvent]) -> None:
+        """Endings that promise nothing: automatic mail, a human owns the thread, superseded, silent on purpose."""
+        ...
+
+    # the chokepoint
+    def commit(self, tx: Tx, command: Commit) -> CommitOutcome:
+        """The only function that writes entities, offers, proposals, effects and intents (CK-1, CK-8)."""
+        ...
+
+    def expire_due(self, tx: Tx, limit: int) -> list[str]:
+        """Entities whose `expires_at` passed while PROPOSED; their ids. The caller commits the expiry of each."""
+        ...
+
+    # compose
+    def promised(self, tx: Tx, turn: str) -> list[PromisedRow]: ...
+
+    def compose(self, tx: Tx, intent: str, payload: Payload, segments: Sequence[Mapping[str, Any]], verdict: Mapping[str, Any]) -> bool:
+        """promised → composed, with the bytes, the segments and the gate's verdict; settles the turn when nothing is owed any more."""
+        ...
+
+    def spoken_answer(self, tx: Tx, turn: str, verdict: Mapping[str, Any], trace: Sequence[TraceEvent]) -> None:
+        """Settles a call's turn whose answer was handed to the speaker."""
+        ...
+
+    def park(self, tx: Tx, intent: str, draft: str, verdict: Mapping[str, Any], review: ReviewSignal, holding: Payload | None) -> bool:
+        """A refusal: the draft goes into a case, the turn is degraded, and the same intent carries the holding text where one is due (OG-7)."""
+        ...
+
+    def due_fallbacks(self, tx: Tx, limit: int) -> list[PromisedRow]:
+        """Intents past `fallback_at` without an attempt at a provider (CO-3)."""
+        ...
+
+    def fall_back(self, tx: Tx, intent: str, payload: Payload, verdict: Mapping[str, Any]) -> bool:
+        """Replaces the payload of the same intent, only where no attempt exists."""
+        ...
+
+    def release_held(self, tx: Tx, call: str, fallback_at: datetime) -> list[str]:
+        """At a call's end: the texts that waited for it become due; returns their turns."""
+        ...
+
+    # relay
+    def lease_intents(self, tx: Tx, node: str, limit: int, seconds: float) -> list[IntentLease]:
+        """Composed and due intents, oldest first per recipient and channel; skip-locked."""
+        ...
+
+    def begin_attempt(self, tx: Tx, lease: IntentLease, attempt: str) -> Attempt | None:
+        """leased → sending with an attempt row, fenced; None where the lease or the intent is gone (superseded)."""
+        ...
+
+    def block(self, tx: Tx, lease: IntentLease, reason: str, not_before: datetime | None) -> None:
+        """Policy said no: `blocked` with its re-try time, or `discarded` where there is none (SR-2)."""
+        ...
+
+    def finish_attempt(self, tx: Tx, attempt: Attempt, outcome: SendOutcome, retry_at: datetime | None) -> None:
+        """Writes what the provider said. NotSent and retryable go back to composed at `retry_at`; MaybeSent becomes unknown (SR-3, SR-6)."""
+        ...
+
+    def unresolved(self, tx: Tx, limit: int) -> list[Sending]:
+        """`sending` whose lease ran out and `unknown` ones that are due to be asked about."""
+        ...
+
+    def resolve(self, tx: Tx, attempt: Attempt, found: FindOutcome, ask_again_at: datetime, give_up_at: datetime) -> None:
+        """What the provider knew: found → accepted; absent past the quiet period → composed again; past `give_up_at` → a case, never a re-send."""
+        ...
+
+    def undelivered_since(self, tx: Tx, before: datetime, limit: int) -> list[Sending]:
+        """Accepted, no evidence of arrival, not asked lately (SR-4)."""
+        ...
+
+    def delivery(self, tx: Tx, event: Delivery) -> bool:
+        """Folds a delivery event by rank; False for one that was seen before. Opt-out errors update suppression (SR-7)."""
+        ...
+
+    # calls
+    def start_call(self, tx: Tx, call: NewCall) -> bool:
+        """False where the call exists (a replayed webhook)."""
+        ...
+
+    def use_media_token(self, tx: Tx, provider_id: str, token_digest: str) -> str | None:
+        """The call's id, once; None for unknown, expired and used tokens."""
+        ...
+
+    def call_by_provider_id(self, tx: Tx, provider_id: str) -> Mapping[str, Any] | None: ...
+
+    def record_utterances(self, tx: Tx, rows: Sequence[SpokenRow]) -> None:
+        """Inserts, or updates `heard` of, utterances."""
+        ...
+
+    def end_call(self, tx: Tx, provider_id: str, outcome: str) -> str | None:
+        """Idempotent; the call's id at its first end, else None."""
+        ...
+
+    # review, traces, people who watch
+    def open_case(self, tx: Tx, turn: str, review: ReviewSignal) -> None: ...
+
+    def trace(self, tx: Tx, topic: str, turn: str | None, events: Sequence[TraceEvent]) -> None: ...
+
+    def tail(self, tx: Tx, after: int, limit: int) -> list[Mapping[str, Any]]:
+        """Trace events after a global position, oldest first, each with `position`, `topic`, `epoch`, `seq`, `at`, `turn`, `stage`, `kind`, `body`."""
+        ...
+
+    def heartbeat(self, tx: Tx, node: str, role: str) -> None: ...
+
+    def register_property(self, tx: Tx, property_id: str, digest: str, secrets: Sequence[tuple[str, str]]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Time limits of the pipeline, in seconds. Defaults are the requirements' own."""
+
+    fallback: float = 60.0  # CO-3
+    answer_window: float = 1800.0  # SR-2: class `answer` may leave at any hour
+    lease: float = 30.0
+    unknown_give_up: float = 600.0  # SR-3
+    absent_after: float = 120.0
+    stall: float = 300.0  # SR-5
+    poll: float = 1.0
+    read_budget: float = 12.0
+    draft_budget: float = 12.0
+    offer_valid: float = 48 * 3600.0
+    retry: Sequence[float] = field(default=(1.0, 4.0, 15.0, 60.0, 240.0))
