@@ -1,0 +1,151 @@
+"""One address for all HTTP stand-ins, and their life: `Sandbox` starts and stops them inside the running event loop.
+
+Each stand-in module offers `routes(world) -> list[BaseRoute]`; a module that is not there is left out. Loopback only.
+
+Invariants: every HTTP answer carries `x-sandbox-service-ms` (the stand-in's own time, to be taken out of a latency); a stopped sandbox
+leaves no task, no socket and no signal handler behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import socket
+import time
+from collections.abc import Iterator
+from typing import Self
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from scripts.sandbox.wire import Connection
+from scripts.sandbox.world import World
+
+STAND_INS = (
+    "scripts.sandbox.control",
+    "scripts.sandbox.twilio_rest",
+    "scripts.sandbox.phone",
+    "scripts.sandbox.elevenlabs",
+    "scripts.sandbox.anthropic",
+)
+"""Modules that offer `routes(world)`, in the order in which their routes are tried."""
+
+
+class ServiceTime:
+    """Adds `x-sandbox-service-ms` to every HTTP answer: milliseconds from the request's arrival to the answer's first byte."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started = time.perf_counter()
+
+        async def stamped(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                spent = (time.perf_counter() - started) * 1000
+                headers = [*message.get("headers", ()), (b"x-sandbox-service-ms", f"{spent:.3f}".encode())]
+                message = {**message, "headers": headers}
+            await send(message)
+
+        await self.app(scope, receive, stamped)
+
+
+def build(world: World) -> ASGIApp:
+    """The ASGI app of all stand-ins that exist."""
+    routes: list[BaseRoute] = []
+    for name in STAND_INS:
+        try:
+            module = importlib.import_module(name)
+        except ModuleNotFoundError as missing:
+            if missing.name != name:
+                raise
+            continue
+        if hasattr(module, "routes"):
+            routes.extend(module.routes(world))
+    return ServiceTime(Starlette(routes=routes))
+
+
+class _Server(uvicorn.Server):
+    """uvicorn inside somebody else's loop: takes no signals, tells when it listens."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listening = asyncio.Event()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals belong to the process that hosts the sandbox."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Starts, then tells."""
+        await super().startup(sockets=sockets)
+        self.listening.set()
+
+
+class Sandbox:
+    """All stand-ins of one world, running in the caller's event loop.
+
+    `url` is the base address of every HTTP stand-in (Twilio, ElevenLabs, Anthropic, `/_control`); `smtp_port` that of the mail server.
+    """
+
+    def __init__(self, world: World | None = None) -> None:
+        self.world = world or World()
+        self.url = ""
+        self.smtp_port = 0
+        self._server: _Server | None = None
+        self._serving: asyncio.Task[None] | None = None
+
+    async def start(
+        self,
+        port: int = 0,
+        smtp_port: int = 0,
+        gateway_url: str | None = None,
+        public_url: str | None = None,
+        offset: float | None = None,
+    ) -> Sandbox:
+        """Listens on loopback (port 0: a free one). What is not given stays as the world has it."""
+        world = self.world
+        world.gateway_url = (gateway_url or world.gateway_url).rstrip("/")
+        world.public_url = (public_url or world.public_url).rstrip("/")
+        world.clock.offset_seconds = world.clock.offset_seconds if offset is None else offset
+        listener = socket.create_server(("127.0.0.1", port))
+        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        config = uvicorn.Config(
+            build(world),
+            http=Connection,
+            lifespan="off",
+            log_config=None,
+            log_level="warning",
+            ws_max_size=2**20,
+            timeout_graceful_shutdown=1,
+            proxy_headers=False,
+            access_log=False,
+        )
+        self._server = _Server(config)
+        self._serving = asyncio.get_running_loop().create_task(self._server.serve(sockets=[listener]))
+        await self._server.listening.wait()
+        return self
+
+    async def stop(self) -> None:
+        """Ends every stand-in; idempotent."""
+        await self.world.close()
+        if self._server is not None and self._serving is not None:
+            self._server.should_exit = True
+            await self._serving
+        self._server = self._serving = None
+
+    async def __aenter__(self) -> Self:
+        if self._server is None:
+            await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
