@@ -179,6 +179,7 @@ class World:
         self.calls: dict[str, object] = {}
         self.call_control: CallControl | None = None
         self.place_call: PlaceCall | None = None
+        self.model_script: list[dict[str, Any]] = []  # next answers of the sandbox model, verbatim (see `sandbox_model`)
         self.closing = asyncio.Event()
         self._sids = count(1)
         self._seed = seed
