@@ -1,0 +1,1 @@
+"""Reading inbound mail: which lines are new, what a lead states, which mail is automatic. Pure."""

@@ -1,0 +1,545 @@
+"""A lead: what a website form, a listing portal or a colleague's forward states about a prospect.
+
+Theory. In such a mail hardly anything is prose. A form prints label and value, line by line; a portal wraps the
+prospect's words into its own; a forward carries another mail. A move-in date, a "Submitted:" stamp and a listing date
+stand beside the one sentence that the prospect typed, and to take any of them for the wish is the oldest error of
+this field. So a lead is taken apart before anybody reads it:
+
+* `comments` is the prospect's free text, and nothing else; `comment_spans` say where it stands in the body given.
+  Only this text may give evidence (UN-2);
+* `move_in` and `tour_times` are structured values from fields with such labels, for the check against the free text
+  (UN-5); a value is a date only where the field states it in full or the mail's date decides the year;
+* `not_request_dates` are the dates of stamps, listings and the like, as written.
+
+Text in quotes, footers and signatures is no comment, even where it repeats one; where the wish stands only there,
+the lead has no comment. In a forward the values are the prospect's, quoted by a third person: whether the wrapper's
+sender may do that (staff, an admitted portal) is the caller's matter.
+
+Invariants: pure; never raises; a digest of several leads is never merged into one person; a relay address is a
+conversation, not a person, and stands in `relay`, not in `email`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from typing import Final, Literal
+from zoneinfo import ZoneInfo
+
+from pipeline.core.calendar import detect, resolve
+from pipeline.core.mail.phrases import ADDRESS, header_label
+from pipeline.core.mail.roles import GAP, Role, label
+
+Headers = Mapping[str, str] | Iterable[tuple[str, str]]
+Kind = Literal["form", "portal", "forward", "digest", "letter"]
+_Field = Literal["name", "first", "last", "email", "phone", "property", "move_in", "tour", "comments", "stamp", "bedrooms", "rent", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """What a lead states. Text is as written; None where it states nothing."""
+
+    kind: Kind
+    name: str | None = None
+    email: str | None = None
+    """Lower case; never a relay and never the wrapper's own address."""
+    relay: str | None = None
+    phone: str | None = None
+    """E.164."""
+    extension: str | None = None
+    property: str | None = None
+    move_in: date | None = None
+    move_in_text: str | None = None
+    tour_times: tuple[datetime, ...] = ()
+    """Naive local times out of tour fields that state day and time."""
+    bedrooms: str | None = None
+    rent_max: int | None = None
+    """Whole units of the property's currency."""
+    comments: str = ""
+    comment_spans: tuple[tuple[int, int], ...] = ()
+    not_request_dates: tuple[str, ...] = ()
+    leads: int = 1
+    """How many people the mail speaks of; more than one only in a digest."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    text: str
+    start: int
+
+
+@dataclass(slots=True)
+class _Taken:
+    """What was taken out of the lines so far."""
+
+    values: dict[str, str] = field(default_factory=dict)
+    tours: list[str] = field(default_factory=list)
+    comments: list[_Line] = field(default_factory=list)
+    free: list[_Line] = field(default_factory=list)
+    stamps: list[str] = field(default_factory=list)
+    kinds: set[str] = field(default_factory=set)
+
+
+def parse_lead(
+    headers: Headers, body: str, locale: str, ref: datetime | None = None, tz: ZoneInfo | None = None
+) -> Lead | None:
+    """The lead in a mail, None where it is none. `ref` is the naive local time of arrival in zone `tz`, for years."""
+    known = {name.lower(): value for name, value in _pairs(headers)}
+    count = _digest(body)
+    if count > 1:
+        return Lead("digest", leads=count)
+    labelled = label(body)
+    new = [_Line(line.text, line.start) for line in labelled.lines if line.role is Role.NEW]
+    taken = _take(new)
+    if not _is_form(taken) and (inner := _contact_form(body, labelled.new_text)):
+        taken = _take(inner)
+    when = _When(locale, ref, tz or ZoneInfo("UTC"))
+    if _is_form(taken):
+        return _lead("form", known, taken, when)
+    if _says(new, known):
+        return _portal(known, new, when)
+    return _forward(known, body, when)
+
+
+def read_contact(headers: Headers, body: str) -> Lead:
+    """Who wrote a mail that is no lead: the sender, unless the text introduces somebody else of that address."""
+    known = {name.lower(): value for name, value in _pairs(headers)}
+    name, address = _mailbox(known.get("from", ""))
+    text = label(body).new_text
+    phone, extension = _phone(text)
+    return Lead("letter", _introduced(text, name) or name, address, phone=phone, extension=extension, comments=text)
+
+
+# --- lines to fields ----------------------------------------------------------------------------------------------
+
+_LABEL: Final = re.compile(r"[ \t]{0,8}[*_•·>-]{0,3}[ \t]{0,4}([^\W_][^:：\t\n?!.]{0,44}\??(?:[.](?=[:：]))?)[*_]{0,2}[ ]{0,4}(?:[:：]|\t)[ \t*_]{0,8}(.*)")
+_BOILERPLATE: Final = re.compile(
+    r"\s*(?:please do not (?:reply|respond)|do not reply|reply to this (?:e-?mail|message)|this (?:lead|message|inquiry|e-?mail) (?:was|is|has been|came)\b|"
+    r"(?:listed|posted|available) since|view (?:this|the) (?:lead|message)|log ?in to|sign in to|manage your|to (?:answer|respond|reply),|"
+    r"por favor,? no (?:responda|conteste)|no responda|responda a este|este (?:mensaje|correo|contacto|formulario)|publicad[oa] (?:desde|el)|"
+    r"para (?:responder|contestar)|inicie sesión|you (?:have )?received|ha recibido|you wrote|usted escribió|(?:a )?copy of (?:your|the) message|"
+    r"copia de(?:l)? (?:su )?mensaje|original (?:message|inquiry|comment)|mensaje original|message (?:was )?(?:sent|received) (?:on|at)|"
+    r"powered by|ip(?: address)?\s?:|user agent\s?:|page url\s?:)",
+    re.IGNORECASE,
+)
+_SAYS: Final = re.compile(
+    r"\s*(?:\W{0,3}(?P<who>[^:\n]{2,60}?)\s(?:says|said|wrote|asks|dice|dijo|escribió|pregunta)|(?:message|mensaje|comments?|comentarios?) (?:from|de)\s(?P<from>[^:\n]{2,60}))\s?:\s*(?P<rest>.*)$",
+    re.IGNORECASE,
+)
+_QUOTES: Final = " \t\"“”«»'"
+
+
+def _take(lines: Sequence[_Line]) -> _Taken:
+    """Fields, comments and the rest out of lines; a value may stand in the line below its label."""
+    taken = _Taken()
+    open_field: _Field | None = None
+    waiting = False
+    for line in lines:
+        found = _field_of(line.text)
+        if found:
+            open_field, value, at = found
+            taken.kinds.add(open_field)
+            waiting = not value
+            _put(taken, open_field, _Line(value, line.start + at))
+        elif not line.text.strip():
+            open_field = open_field if open_field == "comments" or waiting else None
+        elif _BOILERPLATE.match(line.text):
+            open_field, waiting = None, False
+            taken.stamps.append(line.text)
+        elif open_field == "comments" or (waiting and open_field):
+            _put(taken, open_field, line)
+            open_field, waiting = ("comments" if open_field == "comments" else None), False
+        else:
+            taken.free.append(line)
+    return taken
+
+
+def _put(taken: _Taken, kind: _Field, line: _Line) -> None:
+    value = line.text.strip()
+    if not value:
+        return
+    if kind == "comments":
+        if not _repeats(taken.comments, value):
+            taken.comments.append(line)
+    elif kind == "tour":
+        taken.tours.append(value)
+    elif kind in ("stamp", "other"):
+        taken.stamps.append(value)
+    else:
+        taken.values.setdefault(kind, value)
+
+
+def _repeats(comments: Sequence[_Line], value: str) -> bool:
+    said = " ".join(value.casefold().split())
+    return len(said) > 12 and any(said == " ".join(c.text.casefold().split()) for c in comments)
+
+
+def _field_of(text: str) -> tuple[_Field, str, int] | None:
+    """Kind, value and offset of the value, where the line is a label with its value."""
+    found = _LABEL.match(text[:4000])
+    if not found:
+        return None
+    kind = _kind(found.group(1), found.group(2))
+    if kind is None:
+        return None
+    at = found.start(2)
+    return kind, text[at:].rstrip(), at
+
+
+def _kind(label_text: str, value: str) -> _Field | None:
+    words = set(re.findall(r"[a-z]+", _plain(label_text)))
+    if len(words) > 9 or not words:
+        return None
+    for kind, any_of, none_of in _KINDS:
+        if words & any_of and not words & none_of:
+            return kind
+    if words & _WISHED and words & _DAYTIME and not words & _CALL:
+        return "tour"
+    if words <= _STAMP_ALONE:
+        return "stamp"
+    known_other = bool(words & _OTHER)
+    titled = label_text.strip()[:1].isupper() and len(label_text.split()) <= 4
+    return "other" if known_other or (titled and value.strip()) else None
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_CALL: Final = _words("call contact callback reach llamar llamada contacto contactar")
+_WISHED: Final = _words("preferred desired requested best first second third alternate option choice preferida preferido deseada deseado solicitada opcion")
+_DAYTIME: Final = _words("date time day datetime slot fecha hora dia horario")
+_STAMP_ALONE: Final = _words("date time fecha hora on at del de el sent")
+_OTHER: Final = _words(
+    "ip pets pet mascotas mascota credit income ingresos lease contrato occupants ocupantes agent source campaign user url page referrer location "
+    "reason occupation employer parking price city state zip country status id lead number company subject asunto adults children"
+)
+_KINDS: Final[tuple[tuple[_Field, frozenset[str], frozenset[str]], ...]] = (
+    ("other", _words("hear heard referred referral source como enteraste entero conocio conociste how"), frozenset()),
+    ("move_in", _words("move moving movein mudanza mudarse mudar mudas ingreso entrada ocupacion"), _words("reason comments message mensaje")),
+    ("comments", _words("comment comments message question questions notes note inquiry mensaje comentario comentarios pregunta preguntas consulta "
+                        "notas observaciones details detalles"), _words("date id type fecha tipo sent received call")),
+    ("stamp", _words("submitted received timestamp enviado enviada recibido recibida envio created creado listed posted publicado available"), frozenset()),
+    ("tour", _words("tour visit visita showing appointment cita recorrido viewing"), _words("type tipo comments source id")),
+    ("first", _words("first"), _WISHED - {"first"} | _DAYTIME | _words("choice")),
+    ("last", _words("last surname apellido apellidos"), _DAYTIME),
+    ("email", _words("email mail correo"), _DAYTIME),
+    ("phone", _words("phone telephone tel cell mobile telefono celular movil whatsapp"), _words("best type tipo")),
+    ("name", _words("name nombre renter prospect contact cliente interesado"), _words("property community building propiedad company method time preference")),
+    ("bedrooms", _words("bedroom bedrooms beds bed recamaras recamara habitaciones habitacion dormitorios dormitorio cuartos"), frozenset()),
+    ("rent", _words("rent budget renta presupuesto alquiler"), _words("current actual")),
+    ("property", _words("property community building listing propiedad comunidad edificio inmueble unit unidad apartment departamento address direccion floorplan"),
+     _words("current actual ip email mail")),
+)  # fmt: skip
+
+
+def _plain(text: str) -> str:
+    """Lower case without accents; "e-mail" and "move-in" become one word each."""
+    folded = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(c for c in folded if not unicodedata.combining(c)).replace("e-mail", "email").replace("move-in", "movein")
+
+
+def _is_form(taken: _Taken) -> bool:
+    person = taken.kinds & {"name", "first", "last", "email", "phone"}
+    return bool(person) and len(taken.kinds - {"other", "stamp"}) >= 2 and bool(taken.kinds - {"name", "first", "last", "phone", "email", "other"})
+
+
+def _contact_form(body: str, new: str) -> list[_Line]:
+    """Lines of a contact form that prints itself as mail headers ("From: Ana <a@b.example> … Message Body:")."""
+    lines = _lines(body)
+    if new.strip() or not any(re.match(r"\s*(?:message body|cuerpo del mensaje)\s?:", line.text, re.IGNORECASE) for line in lines):
+        return []
+    out: list[_Line] = []
+    for line in lines:
+        if line.text.rstrip() in ("--", "-- ".rstrip()) or line.text.lstrip().startswith(">"):
+            break
+        header = header_label(line.text)
+        if header and header[0] == "from":
+            name, address = _mailbox(header[1])
+            out += [_Line(f"Name: {name}", line.start), _Line(f"Email: {address}", line.start)]
+        elif not header:
+            out.append(line)
+    return out
+
+
+def _lines(text: str) -> list[_Line]:
+    out: list[_Line] = []
+    at = 0
+    for raw in text.splitlines(keepends=True):
+        out.append(_Line(raw.rstrip("\r\n"), at))
+        at += len(raw)
+    return out
+
+
+# --- fields to a lead ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _When:
+    """How a stated day becomes a date: locale, and time and zone of arrival where known."""
+
+    locale: str
+    ref: datetime | None
+    tz: ZoneInfo
+
+    def day(self, text: str) -> date | None:
+        value = self._value(text)
+        return value.date if value is not None else None
+
+    def instant(self, text: str) -> datetime | None:
+        value = self._value(text)
+        if value is None or value.date is None or value.time is None:
+            return None
+        return datetime.combine(value.date, value.time)
+
+    def _value(self, text: str):  # type: ignore[no-untyped-def]
+        year = re.search(r"(?<!\d)20\d\d(?!\d)", text)
+        ref = self.ref or (datetime(int(year.group()), 1, 1) if year else None)
+        if ref is None:
+            return None
+        found = resolve(text.strip(), ref, self.tz, self.locale)
+        return found.value if found.status == "resolved" else None
+
+
+def _lead(kind: Kind, known: Mapping[str, str], taken: _Taken, when: _When) -> Lead:
+    values = taken.values
+    sender = _mailbox(known.get("from", ""))[1]
+    email = _address(values.get("email")) or _person_address(known)
+    comments = list(taken.comments)
+    if kind == "form" and email and email == sender:
+        comments = sorted([*comments, *taken.free], key=lambda line: line.start)
+    phone, extension = _phone(values.get("phone", ""))
+    lead = Lead(
+        kind,
+        name=_name(values) or None,
+        phone=phone,
+        extension=extension,
+        property=values.get("property") or _property(known.get("subject", "")),
+        move_in=when.day(values.get("move_in", "")),
+        move_in_text=values.get("move_in"),
+        tour_times=_tours(taken.tours, when),
+        bedrooms=_digits(values.get("bedrooms", "")),
+        rent_max=_most(values.get("rent", "")),
+        not_request_dates=_dates(taken.stamps + ([] if comments != taken.comments else [f.text for f in taken.free]), when.locale),
+    )
+    return _with_comments(_with_address(lead, email), comments)
+
+
+def _with_comments(lead: Lead, lines: Sequence[_Line]) -> Lead:
+    spans: list[tuple[int, int]] = []
+    texts: list[str] = []
+    for line in lines:
+        said = line.text.strip(_QUOTES)
+        if not said:
+            continue
+        start = line.start + line.text.index(said)
+        if spans and start - spans[-1][1] > 4:
+            texts.append(GAP)
+        texts.append(said)
+        spans.append((start, start + len(said)))
+    return replace(lead, comments="\n".join(texts), comment_spans=tuple(spans))
+
+
+def _with_address(lead: Lead, address: str | None) -> Lead:
+    return replace(lead, relay=address) if address and _is_relay(address) else replace(lead, email=address)
+
+
+def _name(values: Mapping[str, str]) -> str:
+    whole = values.get("name") or " ".join(v for v in (values.get("first"), values.get("last")) if v)
+    return " ".join(whole.split())[:120]
+
+
+def _tours(texts: Sequence[str], when: _When) -> tuple[datetime, ...]:
+    """Times of tour fields; a day field and a time field that follow each other are read together."""
+    found: list[datetime] = []
+    for n, text in enumerate(texts):
+        instant = when.instant(text)
+        if instant is None and n + 1 < len(texts) and when.instant(texts[n + 1]) is None:
+            instant = when.instant(f"{text} {texts[n + 1]}")
+        if instant is not None and instant not in found:
+            found.append(instant)
+    return tuple(found)
+
+
+def _digits(text: str) -> str | None:
+    found = re.search(r"\d{1,2}", text)
+    return found.group() if found else (text.strip()[:40] or None)
+
+
+def _most(text: str) -> int | None:
+    amounts = [int(a.replace(",", "").replace(".", "")) for a in re.findall(r"\d{1,3}(?:[,.]\d{3})+|\d{2,6}", text)]
+    return max(amounts) if amounts else None
+
+
+def _dates(texts: Iterable[str], locale: str) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for text in texts:
+        for expression in detect(text[:600], (locale[:2],)):
+            found[text[expression.start : expression.end]] = None
+    return tuple(found)
+
+
+# --- portals, forwards, digests -----------------------------------------------------------------------------------
+
+_ABOUT: Final = re.compile(
+    r"(?:requesting information about|interested in|inquiry (?:about|for)|new (?:lead|contact|inquiry|message) for|information about|question about|"
+    r"informaci[oó]n sobre|interesad[oa] en|solicitud (?:para|sobre)|nuevo contacto (?:para|de)|consulta sobre)\s(.{2,160}?)(?:\s(?:from|via|de parte de)\s\S.{0,60})?$",
+    re.IGNORECASE,
+)
+_ASKER: Final = re.compile(
+    r"^\W{0,3}(.{2,60}?)\s(?:is requesting|is interested|has a question|wants|sent you|solicita|est[aá] interesad[oa]|pide|quiere|le env[ií]a)\b", re.IGNORECASE
+)
+_RELAY: Final = re.compile(
+    r"@(?:convo|relay|reply|replies|messages?|messaging|leads?|mail-?relay|anon|r)\.|@(?:[\w-]+\.)*(?:privaterelay|craigslist|relay)\.|"
+    r"^(?=[^@]*\d)(?=[^@]*[a-z])[a-z0-9]{18,}@|\+[0-9a-f-]{16,}@",
+    re.IGNORECASE,
+)
+_MACHINE: Final = re.compile(r"^(?:no-?reply|do-?not-?reply|notifications?|alerts?|leads?|web(?:site|master|form)?|forms?|info|digest|wordpress|admin|contact(?:o)?|noresponder|hello)\b", re.IGNORECASE)
+_DIGEST_ENTRY: Final = re.compile(r"\s{0,4}(?:\d{1,3}[).:]|[-*•])\s")
+
+
+def _says(lines: Sequence[_Line], known: Mapping[str, str]) -> bool:
+    """Whether a portal wraps the prospect's words: it says who asks, and passes on what is said."""
+    return bool(_ASKER.match(known.get("subject", "")) or _ABOUT.search(known.get("subject", ""))) and any(
+        _SAYS.match(line.text) or _field_of(line.text) for line in lines
+    )
+
+
+def _portal(known: Mapping[str, str], lines: Sequence[_Line], when: _When) -> Lead:
+    said: list[_Line] = []
+    rest: list[_Line] = []
+    who = ""
+    speaking = False
+    for line in lines:
+        found = _SAYS.match(line.text)
+        if found and not said:
+            who = found.group("who") or found.group("from") or ""
+            speaking = True
+            if found.group("rest"):
+                said.append(_Line(found.group("rest"), line.start + found.start("rest")))
+        elif speaking and line.text.strip() and not _field_of(line.text) and not _BOILERPLATE.match(line.text):
+            said.append(line)
+        elif speaking and said and (line.text.strip() or _closed(said)):
+            speaking = False
+            rest.append(line)
+        else:
+            rest.append(line)
+    taken = _take(rest)
+    lead = _lead("portal", known, taken, when)
+    subject = _ASKER.match(known.get("subject", ""))
+    name = lead.name or (subject.group(1).strip() if subject else "") or who.strip() or _mailbox(known.get("from", ""))[0]
+    return _with_comments(replace(lead, name=name or None), [*said, *taken.comments])
+
+
+def _closed(said: Sequence[_Line]) -> bool:
+    """Whether words that began with a quotation mark have ended with one."""
+    return said[0].text.strip()[:1] in "\"“«" and said[-1].text.strip()[-1:] in "\"”»"
+
+
+def _forward(known: Mapping[str, str], body: str, when: _When) -> Lead | None:
+    """The lead in a forwarded mail: a form in it, or the words of the person who wrote it."""
+    labelled = label(body)
+    forwarded = re.match(r"\s*(?:fwd?|rv|tr|wg|enc)\s?:", known.get("subject", ""), re.IGNORECASE)
+    wanted = {Role.FORWARDED} if not forwarded else {Role.FORWARDED, Role.QUOTED}
+    inner = [_unmarked(_Line(line.text, line.start)) for line in labelled.lines if line.role in wanted or (line.role is Role.ATTRIBUTION)]
+    if not any(line.role in wanted for line in labelled.lines):
+        return None
+    head = dict(found for found in map(header_label, (line.text for line in inner[:16])) if found)
+    rest = [line for line in inner if not (line in inner[:16] and (header_label(line.text) or "---" in line.text))]
+    text = "\n".join(line.text for line in rest)
+    own = label(text)
+    kept = [rest[n] for n, line in enumerate(own.lines) if line.role is Role.NEW and n < len(rest)]
+    taken = _take(kept)
+    if _is_form(taken):
+        return _lead("forward", {"subject": head.get("subject", "")}, taken, when)
+    name, address = _mailbox(head.get("from", ""))
+    if not address or not kept:
+        return None
+    phone, extension = _phone("\n".join(line.text for line in kept))
+    lead = Lead("forward", name=name or None, phone=phone, extension=extension, property=_property(head.get("subject", "")))
+    return _with_comments(_with_address(lead, address), [line for line in kept if line.text.strip()])
+
+
+def _unmarked(line: _Line) -> _Line:
+    said = re.match(r"[>\s]{0,12}", line.text)
+    at = said.end() if said and ">" in said.group() else 0
+    return _Line(line.text[at:], line.start + at)
+
+
+def _digest(body: str) -> int:
+    """How many people a list of leads names (numbered or dotted lines, each with an address of its own)."""
+    entries = [line for line in body.splitlines()[:400] if _DIGEST_ENTRY.match(line) and ADDRESS.search(line[:400])]
+    return len({m.group().lower() for line in entries if (m := ADDRESS.search(line[:400]))})
+
+
+def _property(subject: str) -> str | None:
+    found = _ABOUT.search(" ".join(subject.split())[:400])
+    return found.group(1).strip(" .") if found else None
+
+
+# --- people -------------------------------------------------------------------------------------------------------
+
+
+def _pairs(headers: Headers) -> list[tuple[str, str]]:
+    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    return [(str(name), str(value)[:4000]) for name, value in pairs]
+
+
+def _mailbox(value: str) -> tuple[str, str]:
+    """Display name and address (lower case) of the first mailbox."""
+    found = re.search(r"<\s{0,4}([^<>\s@]{1,200}@[^<>\s]{1,255}?)\s{0,4}>", value) or ADDRESS.search(value)
+    if not found:
+        return value.strip().strip('"'), ""
+    address = found.group(1) if found.re is not ADDRESS else found.group()
+    name = value[: found.start()].strip().strip('"').strip()
+    return name, address.lower()
+
+
+def _address(value: str | None) -> str | None:
+    found = ADDRESS.search(value[:400]) if value else None
+    return found.group().lower() if found else None
+
+
+def _person_address(known: Mapping[str, str]) -> str | None:
+    """The prospect's address where the form has no field for it: Reply-To, else a sender that is no machine."""
+    sender = _mailbox(known.get("from", ""))[1]
+    reply = _mailbox(known.get("reply-to", ""))[1]
+    for address in (reply, sender):
+        if address and (_is_relay(address) or not _MACHINE.match(address)):
+            return address
+    return None
+
+
+def _is_relay(address: str) -> bool:
+    return bool(_RELAY.search(address))
+
+
+def _phone(text: str) -> tuple[str | None, str | None]:
+    """The first valid phone number of a text in E.164, and its extension."""
+    if sum(c.isdigit() for c in text) < 7:
+        return None, None
+    from phonenumbers import PhoneNumberFormat, PhoneNumberMatcher, format_number
+
+    for found in PhoneNumberMatcher(text[:20_000], "US"):
+        return format_number(found.number, PhoneNumberFormat.E164), found.number.extension or None
+    return None, None
+
+
+_INTRODUCTION: Final = re.compile(
+    r"(?:\bthis is|\bmy name is|\bit's|\bsoy|\bme llamo|\bmi nombre es|\bhabla|\ble escribe)\s((?:[A-ZÁÉÍÓÚÑ][\w'’-]{1,24})(?:\s[A-ZÁÉÍÓÚÑ][\w'’-]{1,24}){0,3})"
+)
+
+
+def _introduced(text: str, shown: str) -> str | None:
+    """The name by which the writer introduces himself; a lone first name takes the family name of a shared address."""
+    found = _INTRODUCTION.search(text[:2000])
+    if not found:
+        return None
+    name = found.group(1)
+    words = shown.split()
+    if " " not in name and len(words) > 1 and name.casefold() in shown.casefold():
+        return f"{name} {words[-1]}"
+    return name
