@@ -14,13 +14,15 @@ import importlib
 import socket
 import time
 from collections.abc import Iterator
-from typing import Self
+from dataclasses import asdict
+from typing import Any, Self
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from scripts.sandbox.smtp import MailServer
 from scripts.sandbox.wire import Connection
 from scripts.sandbox.world import World
 
@@ -99,7 +101,7 @@ class Sandbox:
     def __init__(self, world: World | None = None) -> None:
         self.world = world or World()
         self.url = ""
-        self.smtp_port = 0
+        self.mail = MailServer(self.world)
         self._server: _Server | None = None
         self._serving: asyncio.Task[None] | None = None
 
@@ -132,11 +134,37 @@ class Sandbox:
         self._server = _Server(config)
         self._serving = asyncio.get_running_loop().create_task(self._server.serve(sockets=[listener]))
         await self._server.listening.wait()
+        await self.mail.start(smtp_port)
         return self
+
+    @property
+    def smtp_port(self) -> int:
+        """The mail server's port on 127.0.0.1."""
+        return self.mail.port
+
+    def describe(self) -> dict[str, Any]:
+        """Addresses, keys and names: everything that a gateway needs to be wired to this sandbox."""
+        world = self.world
+        return {
+            "url": self.url,
+            "control": f"{self.url}/_control",
+            "twilio": self.url,
+            "elevenlabs": self.url,
+            "anthropic": self.url,
+            "smtp": {"host": "127.0.0.1", "port": self.smtp_port},
+            "gateway": world.gateway_url,
+            "public": world.public_url,
+            "offset_seconds": world.clock.offset_seconds,
+            "numbers": list(world.numbers),
+            "authserv": world.authserv,
+            "keys": asdict(world.keys),
+            "paths": asdict(world.paths),
+        }
 
     async def stop(self) -> None:
         """Ends every stand-in; idempotent."""
         await self.world.close()
+        await self.mail.stop()
         if self._server is not None and self._serving is not None:
             self._server.should_exit = True
             await self._serving

@@ -78,11 +78,14 @@ class Faults:
         if name in self._watchers:
             self._watchers[name](True)
 
-    def take(self, name: str) -> Fault | None:
-        """Asks whether fault `name` is due on this occasion, and uses it up if so."""
+    def take(self, name: str, **where: Any) -> Fault | None:
+        """Asks whether fault `name` is due on this occasion, and uses it up if so.
+
+        `where` describes the occasion (`phase="rcpt"`): a fault that was armed with another value of such a parameter waits on.
+        """
         self._check(name)
         for armed in self._armed:
-            if armed.name != name:
+            if armed.name != name or any(armed.params.get(key, value) != value for key, value in where.items()):
                 continue
             if armed.after > 0:
                 armed.after -= 1

@@ -159,7 +159,9 @@ class World:
         paths: Paths | None = None,
         numbers: tuple[str, ...] = ("+15125550100", "+15125550101"),
         opt_out: Literal["default", "advanced", "off"] = "default",
+        authserv: str = "mx.clara.example",
         status_delay: float = 0.02,
+        speed: float = 1.0,
     ) -> None:
         self.clock = Clock(offset_seconds)
         self.faults = Faults(seed)
@@ -168,8 +170,10 @@ class World:
         self.numbers = numbers
         self.gateway_url = gateway_url.rstrip("/")
         self.public_url = public_url.rstrip("/")
-        self.opt_out = opt_out
+        self.opt_out = opt_out  # how the text provider handles STOP by itself
+        self.authserv = authserv  # the receiving mail server whose verdicts the gateway trusts
         self.status_delay = status_delay
+        self.speed = speed  # of calls: media time per wall time
         self.log: list[Seen] = []
         self.messages: dict[str, TextMessage] = {}
         self.opted_out: set[tuple[str, str]] = set()  # (our number, customer's number)
@@ -179,7 +183,9 @@ class World:
         self.calls: dict[str, object] = {}
         self.call_control: CallControl | None = None
         self.place_call: PlaceCall | None = None
-        self.model_script: list[dict[str, Any]] = []  # next answers of the sandbox model, verbatim (see `sandbox_model`)
+        self.model_script: list[
+            dict[str, Any]
+        ] = []  # next answers of the sandbox model, verbatim (see `sandbox_model`)
         self.closing = asyncio.Event()
         self._sids = count(1)
         self._seed = seed
