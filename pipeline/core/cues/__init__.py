@@ -1,0 +1,148 @@
+"""Cue words: what tells a visit from a move-in date, a yes from a no, a wish to cancel from a refused offer.
+
+One TOML file per locale holds lists of phrases; this module finds them in a text. A cue never carries a value and nothing
+is ever committed because of one: cues are held *against* a reading, and where they disagree with it the answer is a
+question (UN-5, UN-6). The cues of every locale are looked for in every text, because people mix their languages and a
+model's language label can be wrong; a locale is added by adding its file.
+
+Invariants: offsets are into the text as given; matching ignores case, accents and apostrophes; a hit that lies inside a
+longer hit of the same search is dropped ("come by" hides "by").
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import resources
+from itertools import groupby
+
+_APOSTROPHES = "'\u2018\u2019\u201b\u02bc\u00b4`"
+_GAP = r"(?:[^\w.?!;\n]|\.(?=\w))+"
+_ANY = rf"{_GAP}(?:\w+{_GAP}){{0,3}}"
+_BREAKS = re.compile(r"[?!;\n\u2026]|\.(?=\s|$)")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Hit:
+    """One cue in a text: offsets into the text as given, and the list that it is on."""
+
+    start: int
+    end: int
+    kind: str
+
+
+class CueText:
+    """A text prepared for cue search. Built once per check; holds the text and nothing else."""
+
+    __slots__ = ("_folded", "_found", "_places", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._folded, self._places = _fold(text)
+        self._found: dict[tuple[str, ...], tuple[Hit, ...]] = {}
+
+    def hits(self, *kinds: str) -> tuple[Hit, ...]:
+        """Every cue of the named lists, in order; shorter hits inside longer ones are dropped."""
+        if kinds not in self._found:
+            self._found[kinds] = _longest(
+                Hit(self._places[match.start()], self._places[match.end() - 1] + 1, kind)
+                for kind in dict.fromkeys(kinds)
+                for match in _PATTERNS[kind].finditer(self._folded)
+            )
+        return self._found[kinds]
+
+    def has(self, kind: str, start: int = 0, end: int | None = None) -> bool:
+        """Whether a cue of the list stands inside the given stretch."""
+        end = len(self.text) if end is None else end
+        return any(hit.start >= start and hit.end <= end for hit in self.hits(kind))
+
+    def only(self, kind: str, start: int, end: int) -> bool:
+        """Whether a stretch holds nothing but cues of the list, white space and commas."""
+        rest = list(self.text[start:end])
+        for hit in self.hits(kind):
+            for at in range(max(hit.start, start), min(hit.end, end)):
+                rest[at - start] = " "
+        return not "".join(rest).strip(" \t\r\n,-")
+
+    def ordinals(self, start: int, end: int) -> tuple[int, ...]:
+        """The ordinals ("the second one" is 2, "the last" is -1) that stand inside the given stretch."""
+        return tuple(
+            number
+            for number, pattern in _ORDINALS.items()
+            for match in pattern.finditer(self._folded)
+            if self._places[match.start()] >= start and self._places[match.end() - 1] < end
+        )
+
+    def breaks(self) -> tuple[int, ...]:
+        """Where a sentence ends: offsets of the marks that end it."""
+        return tuple(match.start() for match in _BREAKS.finditer(self.text))
+
+
+def _longest(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+    """The hits, in order, without those that lie inside a longer one."""
+    kept: list[Hit] = []
+    reach = -1  # how far the hits reach that are not at the very same place
+    for _, group in groupby(sorted(hits, key=lambda h: (h.start, -h.end, h.kind)), key=lambda h: (h.start, h.end)):
+        same = list(group)
+        if same[0].end > reach:
+            kept.extend(same)
+            reach = same[0].end
+    return tuple(kept)
+
+
+def _fold(text: str) -> tuple[str, list[int]]:
+    """`text` without case, accents and apostrophes, and for each character of that where it stands in `text`."""
+    out: list[str] = []
+    places: list[int] = []
+    for at, char in enumerate(text):
+        if char in _APOSTROPHES:
+            continue
+        for piece in "\n" if char == "\n" else unicodedata.normalize("NFKD", char).casefold():
+            if not unicodedata.combining(piece):
+                out.append(piece)
+                places.append(at)
+    return "".join(out), places
+
+
+def _compile(phrases: Iterable[str]) -> re.Pattern[str]:
+    """One pattern for a list of phrases in the writing of the files; longer phrases first."""
+    ordered = sorted(set(phrases), key=len, reverse=True)
+    return re.compile("|".join(_phrase(phrase) for phrase in ordered) or r"(?!)")
+
+
+def _phrase(phrase: str) -> str:
+    pattern = ""
+    gap = ""
+    for token in phrase.split():
+        if token == "..":
+            gap = _ANY
+            continue
+        pattern += gap + "(?:" + "|".join(_word(word) for word in token.split("|")) + ")"
+        gap = _GAP
+    return rf"(?<!\w){pattern}(?!\w)"
+
+
+def _word(word: str) -> str:
+    core = re.escape(word.strip("*"))
+    return (r"\w*" if word.startswith("*") else "") + core + (r"\w*" if word.endswith("*") else "")
+
+
+def _load() -> tuple[dict[str, re.Pattern[str]], dict[int, re.Pattern[str]]]:
+    lists: dict[str, list[str]] = {}
+    ordinals: dict[int, list[str]] = {}
+    for file in sorted(resources.files(__name__).iterdir(), key=lambda entry: entry.name):
+        if not file.name.endswith(".toml"):
+            continue
+        for name, value in tomllib.loads(file.read_text(encoding="utf-8")).items():
+            if name == "ordinals":
+                for number, phrases in value.items():
+                    ordinals.setdefault(int(number), []).extend(phrases)
+            else:
+                lists.setdefault(name, []).extend(value)
+    return {k: _compile(v) for k, v in lists.items()}, {k: _compile(v) for k, v in ordinals.items()}
+
+
+_PATTERNS, _ORDINALS = _load()
