@@ -128,6 +128,75 @@ def advances(current: str | None, new: str) -> bool:
     return rank(new) > rank(current)
 
 
+# --- errors -----------------------------------------------------------------------------------------------------------------
+
+FailureKind = Literal["fatal", "retryable", "opted_out", "configuration"]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What an error code means for us (SR-6).
+
+    `kind`: `fatal` for this message; `retryable` later (it was never processed); `opted_out`: the person said stop (SR-7); `configuration`:
+    no message will leave until an operator mends something. `resend_once`: where it comes as a delivery status, one *new* message may be
+    tried, because the first copy may still arrive.
+    """
+
+    kind: FailureKind
+    meaning: str
+    resend_once: bool = False
+
+
+FAILURES: Final[Mapping[int, Failure]] = MappingProxyType(
+    {
+        14107: Failure("retryable", "sending faster than the account may"),
+        20003: Failure("configuration", "the account's credentials are wrong"),
+        20404: Failure("configuration", "the account or resource does not exist"),
+        20429: Failure("retryable", "too many requests at once"),
+        21211: Failure("fatal", "the recipient's number is not valid"),
+        21212: Failure("configuration", "our sender number is not valid"),
+        21401: Failure("configuration", "our sender number is not valid"),
+        21408: Failure("configuration", "texts to this region are not permitted for the account"),
+        21601: Failure("configuration", "our sender number cannot send texts"),
+        21602: Failure("fatal", "the text is empty"),
+        21603: Failure("configuration", "no sender number was given"),
+        21604: Failure("fatal", "no recipient was given"),
+        21606: Failure("configuration", "our sender number is not the account's or cannot send texts"),
+        21608: Failure("configuration", "a trial account may text verified numbers only"),
+        21609: Failure("configuration", "our callback address is not a valid URL"),
+        21610: Failure("opted_out", "the recipient has opted out"),
+        21611: Failure("retryable", "our sender number has too many texts waiting"),
+        21612: Failure("fatal", "no route between these two numbers"),
+        21614: Failure("fatal", "the recipient's number cannot receive texts"),
+        21617: Failure("fatal", "the text is longer than 1600 characters"),
+        21619: Failure("fatal", "the text is missing"),
+        21620: Failure("fatal", "a media address is not valid"),
+        21635: Failure("fatal", "the recipient's number is a landline"),
+        30001: Failure("retryable", "it waited too long in the provider's queue"),
+        30002: Failure("configuration", "the account is suspended"),
+        30003: Failure("fatal", "the handset is unreachable", resend_once=True),
+        30004: Failure("fatal", "blocked by the recipient or the carrier"),
+        30005: Failure("fatal", "the number is unknown or inactive"),
+        30006: Failure("fatal", "a landline or an unreachable carrier"),
+        30007: Failure("fatal", "filtered by the carrier"),
+        30008: Failure("fatal", "unknown carrier error", resend_once=True),
+        30034: Failure("configuration", "our sender number is not registered with the carriers"),
+        30450: Failure("fatal", "blocked by the provider's fraud protection"),
+    }
+)
+"""The provider's codes that we know. The provider may refine causes: what is not listed is fatal for this message and never re-sent by itself."""
+
+UNKNOWN_FAILURE: Final = Failure("fatal", "an error that we do not know")
+
+
+def failure(code: int | str | None) -> Failure:
+    """What a code means; `UNKNOWN_FAILURE` for any other."""
+    try:
+        return FAILURES.get(int(code or 0), UNKNOWN_FAILURE)
+    except ValueError:
+        return UNKNOWN_FAILURE
+
+
 # --- segments ---------------------------------------------------------------------------------------------------------------
 
 GSM_BASIC: Final = frozenset(
