@@ -16,10 +16,8 @@ from pipeline.core.types import Channel, Form
 
 def answer(row: dict[str, Any]) -> dict[str, Any]:
     """The decision for one row (see the table of probe kinds); ValueError says what in the row cannot be read."""
-    reading = row.get("reading")
-    if not isinstance(reading, Mapping):
-        raise ValueError("'reading' must be an object")
-    return _shown(check_answer(reading, context_of(row)))
+    _need(isinstance(row.get("reading"), Mapping), "'reading' must be an object")
+    return _shown(check_answer(row["reading"], context_of(row)))
 
 
 def context_of(row: Mapping[str, Any]) -> Context:
@@ -101,9 +99,8 @@ def _hours(given: Mapping[str, Any] | None) -> OfficeHours | None:
 
 def _string(row: Mapping[str, Any], key: str) -> str:
     value = row.get(key)
-    if not isinstance(value, str):
-        raise ValueError(f"{key!r} must be a string")
-    return value
+    _need(isinstance(value, str), f"{key!r} must be a string")
+    return str(value)
 
 
 def _wall(text: Any, key: str) -> datetime:
@@ -125,3 +122,8 @@ def _word(words: Any, given: Any, key: str) -> Any:
         return words(given)
     except ValueError:
         raise ValueError(f"{key!r} must be one of {', '.join(words)}") from None
+
+
+def _need(holds: bool, sentence: str) -> None:
+    if not holds:
+        raise ValueError(sentence)
