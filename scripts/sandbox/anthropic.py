@@ -454,7 +454,7 @@ def _info(name: str) -> dict[str, Any]:
         "type": "model",
         "display_name": name.replace("-", " ").title(),
         "created_at": model.created,
-        "lifecycle": "active",
+        "lifecycle": "retired" if model.retired else "active",
         "max_tokens": model.max_tokens,
         "max_input_tokens": 1_000_000,
         "capabilities": capabilities,

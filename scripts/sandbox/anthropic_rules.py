@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 VERSIONS = ("2023-06-01", "2026-10-21")
@@ -25,6 +25,7 @@ class Model:
     effort: bool
     created: str
     max_tokens: int = 128_000
+    retired: bool = False
 
 
 _NEWEST = Model(forced=False, off=False, budget=False, thinks=True, effort=True, created="2026-09-01T00:00:00Z")
@@ -50,8 +51,9 @@ MODELS: Mapping[str, Model] = {
         created="2025-10-01T00:00:00Z",
         max_tokens=64_000,
     ),
+    "claude-sonnet-4-5": replace(_OLDER, created="2025-09-29T00:00:00Z", max_tokens=64_000, retired=True),
 }
-"""The models that the stand-in knows; any other id is 404."""
+"""The models that the stand-in knows; any other id, and a retired one, is 404."""
 
 _KEYS = frozenset(
     [
@@ -139,7 +141,7 @@ def objection(headers: Mapping[str, str], body: Any, *, counting: bool = False) 
             raise _Invalid("the body must be a JSON object")
         _keys(body, version, counting)
         model = MODELS.get(body["model"])
-        if model is None:
+        if model is None or model.retired:
             return Objection(404, "not_found_error", f"model: {body['model']}")
         _limits(body, model, counting)
         _system(body.get("system"))

@@ -8,22 +8,17 @@ leaves no task, no socket and no signal handler behind.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import importlib
-import socket
 import time
-from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, Self
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from scripts.sandbox.smtp import MailServer
-from scripts.sandbox.wire import Connection
+from scripts.sandbox.wire import HttpServer
 from scripts.sandbox.world import World
 
 STAND_INS = (
@@ -74,24 +69,6 @@ def build(world: World) -> ASGIApp:
     return ServiceTime(Starlette(routes=routes))
 
 
-class _Server(uvicorn.Server):
-    """uvicorn inside somebody else's loop: takes no signals, tells when it listens."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.listening = asyncio.Event()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Signals belong to the process that hosts the sandbox."""
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Starts, then tells."""
-        await super().startup(sockets=sockets)
-        self.listening.set()
-
-
 class Sandbox:
     """All stand-ins of one world, running in the caller's event loop.
 
@@ -102,8 +79,7 @@ class Sandbox:
         self.world = world or World()
         self.url = ""
         self.mail = MailServer(self.world)
-        self._server: _Server | None = None
-        self._serving: asyncio.Task[None] | None = None
+        self._http: HttpServer | None = None
 
     async def start(
         self,
@@ -118,22 +94,8 @@ class Sandbox:
         world.gateway_url = (gateway_url or world.gateway_url).rstrip("/")
         world.public_url = (public_url or world.public_url).rstrip("/")
         world.clock.offset_seconds = world.clock.offset_seconds if offset is None else offset
-        listener = socket.create_server(("127.0.0.1", port))
-        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        config = uvicorn.Config(
-            build(world),
-            http=Connection,
-            lifespan="off",
-            log_config=None,
-            log_level="warning",
-            ws_max_size=2**20,
-            timeout_graceful_shutdown=1,
-            proxy_headers=False,
-            access_log=False,
-        )
-        self._server = _Server(config)
-        self._serving = asyncio.get_running_loop().create_task(self._server.serve(sockets=[listener]))
-        await self._server.listening.wait()
+        self._http = HttpServer(build(world))
+        self.url = await self._http.start(port)
         await self.mail.start(smtp_port)
         return self
 
@@ -165,13 +127,12 @@ class Sandbox:
         """Ends every stand-in; idempotent."""
         await self.world.close()
         await self.mail.stop()
-        if self._server is not None and self._serving is not None:
-            self._server.should_exit = True
-            await self._serving
-        self._server = self._serving = None
+        if self._http is not None:
+            await self._http.stop()
+        self._http = None
 
     async def __aenter__(self) -> Self:
-        if self._server is None:
+        if self._http is None:
             await self.start()
         return self
 

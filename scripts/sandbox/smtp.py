@@ -56,7 +56,7 @@ class MailServer:
         self.sign_in = sign_in
         self.port = 0
         self._server: asyncio.Server | None = None
-        self._sessions: set[asyncio.Task[None]] = set()
+        self._sessions: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def start(self, port: int = 0) -> None:
         """Listens on 127.0.0.1 (port 0: a free one)."""
@@ -64,11 +64,11 @@ class MailServer:
         self.world.faults.watch(REFUSE, self._refuse)
 
     async def stop(self) -> None:
-        """Stops listening and ends every conversation."""
+        """Stops listening and breaks off every conversation; pauses end with the world (`World.close`)."""
         if self._server is not None:
             self._server.close()
-        for session in list(self._sessions):
-            session.cancel()
+        for writer in self._sessions.values():
+            abort(writer.transport)
         await asyncio.gather(*self._sessions, return_exceptions=True)
 
     async def _listen(self, listener: socket.socket) -> None:
@@ -85,12 +85,12 @@ class MailServer:
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        self._sessions.add(task)
+        self._sessions[task] = writer
         try:
             with contextlib.suppress(_Gone, ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
                 await _Session(self, reader, writer).run()
         finally:
-            self._sessions.discard(task)
+            del self._sessions[task]
             writer.close()
 
 
@@ -160,7 +160,14 @@ class _Session:
         if self.server.tls is None or self.secure or rest:
             return "502 5.5.1 no TLS here"
         await self.say("220 2.0.0 go ahead")
-        await self.writer.start_tls(self.server.tls)
+        bare = self.writer.transport
+        try:
+            await self.writer.start_tls(self.server.tls)
+        except OSError:
+            raise _Gone from None  # the client did not like our certificate
+        if self.writer.transport is None:  # lost at once: the stream's own clean-up needs a transport
+            self.writer._transport = bare
+            raise _Gone
         self.greeted, self.secure = False, True
         return await self._next()
 
