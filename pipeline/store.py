@@ -225,6 +225,10 @@ class Store(Protocol):
         """
         ...
 
+    def sent_texts(self, tx: Tx, property_id: str, address: str) -> list[str]:
+        """Texts that we sent to an address, newest first, at most 50: where they stand in a mail they are history (UN-2)."""
+        ...
+
     def lease_turns(self, tx: Tx, node: str, limit: int, seconds: float) -> list[TurnLease]:
         """Turns that are due: open ones past `due_at`, committed ones whose answer is owed; skip-locked, one per conversation."""
         ...
