@@ -29,6 +29,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any, Final, Literal
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -75,7 +76,11 @@ class TwilioHttp(HttpClient):  # type: ignore[misc]  # its base class has no typ
         super().__init__(logging.getLogger("clara.twilio"), is_async=False, timeout=read_timeout)
         self.connect_timeout = connect_timeout
         self.read_timeout = read_timeout
-        self._tls = ssl.create_default_context()
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        """The system's trust store (`SSL_CERT_FILE` overrides it); reading it takes tens of milliseconds, once."""
+        return ssl.create_default_context()
 
     def request(
         self,

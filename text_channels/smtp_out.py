@@ -7,6 +7,8 @@
 After the content has begun to leave, silence proves nothing: the server may have taken the mail over and lost the answer. SMTP cannot be
 asked, so `find` cannot tell (SR-3); the 250 is all the evidence there will be (SR-5), and a bounce re-opens it.
 
+Sender and recipient are bare addresses (`ana@person.example`), because what a lenient parser makes of anything else may be somebody else's.
+
 The bytes leave exactly as stored, dot-stuffing aside (IN-7). What SMTP could only carry altered is refused before anything leaves: line ends
 other than CRLF, lines over 998 bytes, eight-bit content or addresses on a server that does not take them.
 One mail is one connection; nothing is retried here.
@@ -29,6 +31,7 @@ Security = Literal["none", "starttls", "tls"]
 
 _Phase = Literal["connect", "envelope", "content"]
 
+_ADDRESS: Final = re.compile(r'[^\s<>()\[\],;:\\"@\x00-\x20\x7f]+@[^\s<>()\[\],;:\\"@\x00-\x20\x7f]+')
 _BARE: Final = re.compile(rb"(?<!\r)\n|\r(?!\n)")
 _LONGEST: Final = 998
 
@@ -60,12 +63,11 @@ class SmtpMail:
 
     async def send(self, attempt: Attempt) -> SendOutcome:
         """Sends the stored bytes once; never raises but on cancellation (which leaves the outcome unknown)."""
+        if not (_ADDRESS.fullmatch(attempt.sender) and _ADDRESS.fullmatch(attempt.recipient)):
+            return Refused("fatal", "address", "sender and recipient must be bare addresses")
         if complaint := _complaint(attempt.payload):
             return Refused("fatal", "payload", complaint)
-        try:
-            client = self._client(attempt)
-        except ValueError as error:
-            return Refused("fatal", "address", str(error))
+        client = self._client(attempt)
         try:
             return await self._converse(client, attempt)
         finally:
@@ -76,13 +78,13 @@ class SmtpMail:
         return CannotTell("an SMTP server cannot be asked what became of a mail")
 
     def _client(self, attempt: Attempt) -> SMTP:
-        domain = attempt.sender.rpartition("@")[2]
+        domain = attempt.sender.rpartition("@")[2]  # a server may look the name up; ours need not have one
         return SMTP(
             hostname=self._host,
             port=self._port,
             username=self._username,
             password=self._password,
-            local_hostname=domain if domain and domain.isascii() else "localhost",
+            local_hostname=domain if domain.isascii() else "localhost",
             timeout=self._timeout,
             use_tls=self._security == "tls",
             start_tls=self._security == "starttls",
@@ -108,8 +110,6 @@ class SmtpMail:
             return MaybeSent(detail) if phase == "content" else NotSent(detail)
         except SMTPException as error:  # the server lacks what we need
             return Refused("configuration" if phase == "connect" else "fatal", "unsupported", str(error))
-        except ValueError as error:
-            return Refused("fatal", "address", str(error))
         return _answered(phase, answer.code, answer.message, attempt)
 
     async def _content(self, client: SMTP, payload: bytes) -> SMTPResponse:

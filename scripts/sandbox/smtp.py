@@ -163,11 +163,9 @@ class _Session:
         bare = self.writer.transport
         try:
             await self.writer.start_tls(self.server.tls)
-        except OSError:
-            raise _Gone from None  # the client did not like our certificate
-        if self.writer.transport is None:  # lost at once: the stream's own clean-up needs a transport
-            self.writer._transport = bare
-            raise _Gone
+        except (OSError, AttributeError):  # lost; where it is lost at once, the stream trips over its own missing transport
+            self.writer._transport = bare  # type: ignore[attr-defined]  # private: its clean-up needs one
+            raise _Gone from None
         self.greeted, self.secure = False, True
         return await self._next()
 
