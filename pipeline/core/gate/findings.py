@@ -1,0 +1,129 @@
+"""Findings: every claim class applied to one outgoing string.
+
+Two views of the text are read. *Prose* is the text with its facts blanked: dates, amounts, promises, wording rules. The *whole*
+text is read for what no fact may hold either: a code for somebody who may not have it, another person's data, "confirmed" while the
+record is PROPOSED, narration, a machine that says it is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from pipeline.core.gate.dates import unvouched
+from pipeline.core.gate.folding import FACT, Folded, blank, fold
+from pipeline.core.gate.leaks import Hit, Piece, leaked, people, personal, pieces, scattered, targets
+from pipeline.core.gate.lexicon import lexicon
+from pipeline.core.gate.model import NEVER_LOWERED, Finding, Outgoing
+from pipeline.core.gate.shapes import shapes
+from pipeline.core.gate.spelling import Spelling
+from pipeline.core.segments import Fact, spans_of
+
+_WHOLE_TEXT: Final = frozenset({"confirmation", "narration", "machine_denial", "personal_data"})
+_SECRET: Final = frozenset({"access_code", "personal_data"})
+_MAY_EQUAL: Final = frozenset(  # kinds of facts whose digits may happen to equal those of a code
+    {"address", "amount", "phone", "unit", "reference", "date", "time", "datetime", "fact", "count", "number", "email", "hours", "year"}
+)
+_HIDDEN: Final = "•••"
+
+Spans = Sequence[tuple[int, int, str]]
+
+
+def findings_of(outgoing: Outgoing, text: str) -> tuple[Finding, ...]:
+    """Everything that speaks against the text, in the order of the text."""
+    spans = spans_of(outgoing.segments)
+    prose = blank(text, spans)
+    raw = [*_dates(outgoing, text, prose, spans), *_words(outgoing, text, prose), *_shapes(text), *_sources(outgoing)]
+    raw += _codes(outgoing, text, spans)
+    raw += _people(outgoing, text)
+    unique = {(cls, start, end, rule): None for cls, start, end, rule in raw}
+    ordered = sorted(unique, key=lambda item: (item[1], item[0], item[3]))
+    return tuple(_finding(outgoing, text, *item) for item in ordered)
+
+
+def enforced(outgoing: Outgoing, claim_class: str) -> bool:
+    """Whether a finding of the class blocks this message."""
+    if claim_class in NEVER_LOWERED or (claim_class == "confirmation" and outgoing.proposed):
+        return True
+    return outgoing.modes is None or outgoing.modes.get(claim_class, "enforce") != "observe"
+
+
+Raw = tuple[str, int, int, str]
+
+
+def _finding(outgoing: Outgoing, text: str, claim_class: str, start: int, end: int, rule: str) -> Finding:
+    token = _HIDDEN if claim_class in _SECRET else text[start:end]
+    return Finding(claim_class, start, end, token, rule, enforced(outgoing, claim_class))
+
+
+def _dates(outgoing: Outgoing, text: str, prose: str, spans: Spans) -> Iterator[Raw]:
+    for start, end, rule in unvouched(outgoing, text, prose, spans):
+        yield "date_time", start, end, rule
+
+
+def _words(outgoing: Outgoing, text: str, prose: str) -> Iterator[Raw]:
+    """The lexicon of all locales, over the prose, and for some classes over the facts too."""
+    known = lexicon()
+    views = ((prose, True), (text, False)) if FACT in prose else ((text, True),)
+    for view, everything in views:
+        for mention in known.mentions(known.words(fold(view))):
+            rule = mention.rule
+            if (everything or rule.claim_class in _WHOLE_TEXT) and _applies(outgoing, rule.claim_class, rule.audience, rule.unrecorded):
+                yield rule.claim_class, mention.start, mention.end, rule.id
+
+
+def _applies(outgoing: Outgoing, claim_class: str, audience: str | None, unrecorded: bool) -> bool:
+    if audience is not None and audience != outgoing.audience:
+        return False
+    if claim_class != "confirmation":
+        return True
+    state = outgoing.record.tour_state if outgoing.record is not None else None
+    return state == "PROPOSED" or (unrecorded and state is None)
+
+
+def _shapes(text: str) -> Iterator[Raw]:
+    for rule, start, end in shapes(text):
+        yield "narration", start, end, rule
+
+
+def _sources(outgoing: Outgoing) -> Iterator[Raw]:
+    """Facts without a source, and facts of another version of the message's record."""
+    at, record = 0, outgoing.record
+    for segment in outgoing.segments:
+        end = at + len(segment.text)
+        if isinstance(segment, Fact):
+            if not (segment.kind and segment.record and segment.template):
+                yield "provenance", at, end, "no_source"
+            elif record is not None and segment.record == record.id and record.version not in (None, segment.version):
+                yield "provenance", at, end, "other_version"
+        at = end
+
+
+def _codes(outgoing: Outgoing, text: str, spans: Spans) -> Iterator[Raw]:
+    """Access codes: to a prospect never; to others only as a fact of that kind."""
+    to_prospect = outgoing.audience == "prospect"
+    if to_prospect:
+        yield from (("access_code", start, end, "code_fact") for start, end, kind in spans if kind == "access_code")
+    wanted = targets(tuple(secret.value for secret in outgoing.secrets if secret.kind == "access_code"))
+    if not wanted.all:
+        return
+    folded = fold(blank(text, [span for span in spans if span[2] in _MAY_EQUAL or span[2] == "access_code"]))
+    spelling = Spelling(folded.plain)
+    if (hit := leaked(folded.plain, spelling, wanted)) is not None:
+        yield "access_code", *folded.span(hit.start, hit.end), hit.rule
+        return
+    here = pieces(spelling)
+    if here:
+        earlier: list[Piece] = [piece for string in outgoing.before for piece in pieces(Spelling(fold(string).plain))]
+        if (place := scattered(earlier, here, wanted)) is not None:
+            yield "access_code", *folded.span(*place), "pieces"
+
+
+def _people(outgoing: Outgoing, text: str) -> Iterator[Raw]:
+    """Other people's phone numbers, addresses and names, facts included."""
+    if not outgoing.others:
+        return
+    folded: Folded = fold(text)
+    hit: Hit | None = personal(folded, Spelling(folded.plain), people(outgoing.others))
+    if hit is not None:
+        yield "personal_data", *folded.span(hit.start, hit.end), hit.rule
