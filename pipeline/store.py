@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-from pipeline.core.commands import Commit, CommitOutcome, ReviewSignal, TraceEvent
+from pipeline.core.commands import Commit, CommitOutcome, ReviewSignal, Seen, TraceEvent
 from pipeline.core.snapshot import EntityRow as EntityRow
 from pipeline.core.snapshot import InboundRow as InboundRow
 from pipeline.core.snapshot import OfferRow as OfferRow
@@ -241,8 +241,13 @@ class Store(Protocol):
 
     def snapshot(self, tx: Tx, turn: str) -> Snapshot: ...
 
-    def settle_without_commit(self, tx: Tx, turn: str, ending: Ending, health: Health, trace: Sequence[TraceEvent]) -> None:
-        """Endings that promise nothing: automatic mail, a human owns the thread, superseded, silent on purpose."""
+    def settle_without_commit(
+        self, tx: Tx, turn: str, ending: Ending, health: Health, trace: Sequence[TraceEvent], seen: Seen | None = None
+    ) -> bool:
+        """Endings that promise nothing: automatic mail, a human owns the thread, superseded, silent on purpose.
+
+        False, and nothing written, where the turn is not open any more or a text has joined that `seen` does not know: decide again.
+        """
         ...
 
     # the chokepoint
@@ -252,6 +257,10 @@ class Store(Protocol):
 
     def expire_due(self, tx: Tx, limit: int) -> list[str]:
         """Entities whose `expires_at` passed while PROPOSED; their ids. The caller commits the expiry of each."""
+        ...
+
+    def open_expiry(self, tx: Tx, entity: str, turn: str, matter: str) -> str | None:
+        """The turn, without an inbound, in which the expiry of such an entity is decided; None where it is over. `turn` and `matter` are new ids."""
         ...
 
     # compose
@@ -343,6 +352,18 @@ class Store(Protocol):
         ...
 
     def heartbeat(self, tx: Tx, node: str, role: str) -> None: ...
+
+    def first_seen(self, tx: Tx, provider: str, key: str) -> bool:
+        """Remembers a webhook delivery; False for a replay (OP-3)."""
+        ...
+
+    def set_switch(self, tx: Tx, name: str, off: bool, by: str) -> None:
+        """`name` is "channel:sms", "property:ID" or "class:NAME" (CK-5)."""
+        ...
+
+    def set_owner(self, tx: Tx, conversation: str, owner: Literal["clara", "human"], by: str) -> None:
+        """A person takes over or hands back (LW-4)."""
+        ...
 
     def register_property(self, tx: Tx, property_id: str, digest: str, secrets: Sequence[tuple[str, str]]) -> None: ...
 

@@ -101,6 +101,7 @@ class NewIntent:
     recipient: str
     locale: str
     plan: Mapping[str, Any]
+    recipient_tz: str = ""  # IANA, where the recipient's own is known; else the property's counts (SR-2)
     customer_facing: bool = True
     held: bool = False
     call: str | None = None

@@ -1,0 +1,91 @@
+"""Calls: their start, their single-use media token, what was said and heard, their end.
+
+Invariants: a replayed webhook starts or ends nothing twice; a token opens one media stream, once, in time; `heard` never shrinks and is never more
+than was said (IN-11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from pipeline.ports import Tx
+from pipeline.store import NewCall, SpokenRow
+from storage.tables import call, utterance
+from storage.types import upsert
+
+
+def start_call(tx: Tx, new: NewCall) -> bool:
+    """False where the call exists."""
+    statement = upsert(tx.conn, call).values(
+        id=new.id,
+        provider_id=new.provider_id,
+        property=new.property,
+        address=new.address,
+        our_address=new.our_address,
+        withheld=new.withheld,
+        token_digest=new.token_digest,
+        token_expires_at=new.token_expires_at,
+        started_at=new.started_at,
+    )
+    once = statement.on_conflict_do_nothing(index_elements=["provider_id"]).returning(call.c.id)
+    return tx.conn.execute(once).first() is not None
+
+
+def use_media_token(tx: Tx, provider_id: str, token_digest: str) -> str | None:
+    """The call's id, once."""
+    return tx.conn.execute(
+        sa.update(call)
+        .where(
+            call.c.provider_id == provider_id,
+            call.c.token_digest == token_digest,
+            call.c.token_used_at.is_(None),
+            call.c.token_expires_at > tx.now,
+            call.c.ended_at.is_(None),
+        )
+        .values(token_used_at=tx.now)
+        .returning(call.c.id)
+    ).scalar_one_or_none()
+
+
+def call_by_provider_id(tx: Tx, provider_id: str) -> Mapping[str, Any] | None:
+    """The call's row without its token."""
+    columns = [column for column in call.c if not column.name.startswith("token")]
+    row = tx.conn.execute(sa.select(*columns).where(call.c.provider_id == provider_id)).mappings().one_or_none()
+    return None if row is None else dict(row)
+
+
+def record_utterances(tx: Tx, spoken: Sequence[SpokenRow]) -> None:
+    """Inserts utterances; of one that exists only what was heard grows."""
+    for row in spoken:
+        statement = upsert(tx.conn, utterance).values(
+            id=row.id,
+            call=row.call,
+            turn=row.turn,
+            speaker=row.speaker,
+            text=row.text,
+            heard=row.heard,
+            heard_whole=row.heard_whole,
+            facts=list(row.facts),
+            started_at=row.started_at,
+        )
+        new = statement.excluded
+        tx.conn.execute(
+            statement.on_conflict_do_update(
+                index_elements=["id"],
+                set_={"heard": new.heard, "heard_whole": new.heard_whole, "facts": new.facts},
+                where=sa.func.length(new.heard) >= sa.func.length(utterance.c.heard),
+            )
+        )
+
+
+def end_call(tx: Tx, provider_id: str, outcome: str) -> str | None:
+    """The call's id at its first end, else None."""
+    return tx.conn.execute(
+        sa.update(call)
+        .where(call.c.provider_id == provider_id, call.c.ended_at.is_(None))
+        .values(ended_at=tx.now, outcome=outcome)
+        .returning(call.c.id)
+    ).scalar_one_or_none()

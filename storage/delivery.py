@@ -1,0 +1,143 @@
+"""Delivery events: appended once, folded by rank, whatever their order (SR-4).
+
+Invariants: an event never moves an intent back; the first error stays; an event that comes before the create response finds its intent by our own
+reference, or waits under the provider's until the response names it. Both seen-before and unknown events are harmless.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from pipeline.core.commands import ReviewSignal
+from pipeline.core.states import INTENT, IntentState, sources
+from pipeline.ports import Tx
+from pipeline.store import Delivery
+from storage.review import open_case
+from storage.tables import attempt, delivery_event, intent
+from storage.types import one_of, upsert
+
+I = IntentState
+
+# A provider's word: how far along it is, and the state that it proves.
+STATUS: dict[str, tuple[int, IntentState]] = {
+    "accepted": (0, I.ACCEPTED),
+    "scheduled": (0, I.ACCEPTED),
+    "queued": (1, I.ACCEPTED),
+    "processed": (1, I.ACCEPTED),
+    "deferred": (2, I.ACCEPTED),
+    "sending": (2, I.ACCEPTED),
+    "sent": (3, I.ACCEPTED),
+    "undelivered": (4, I.UNDELIVERED),
+    "bounce": (4, I.UNDELIVERED),
+    "bounced": (4, I.UNDELIVERED),
+    "blocked": (4, I.UNDELIVERED),
+    "dropped": (4, I.UNDELIVERED),
+    "failed": (4, I.FAILED),
+    "canceled": (4, I.FAILED),
+    "delivered": (5, I.DELIVERED),
+    "read": (6, I.DELIVERED),
+}
+_OPT_OUT_STATUS = frozenset({"unsubscribe", "group_unsubscribe", "spamreport"})
+_OPT_OUT_ERROR = frozenset({"21610", "unsubscribed address", "spam reporting address"})
+
+
+def delivery(tx: Tx, event: Delivery) -> bool:
+    """Appends and folds one event; False for one that was seen before."""
+    statement = upsert(tx.conn, delivery_event).values(
+        provider=event.provider,
+        ref=event.ref,
+        status=event.status,
+        error=event.error or "",
+        reference=event.reference,
+        via=event.via,
+        at=tx.now,
+    )
+    once = statement.on_conflict_do_nothing().returning(delivery_event.c.id)
+    number = tx.conn.execute(once).scalar_one_or_none()
+    if number is None:
+        return False
+    intent_id = _match(tx, event)
+    if intent_id is not None:
+        tx.conn.execute(sa.update(delivery_event).where(delivery_event.c.id == number).values(intent=intent_id))
+        fold(tx, intent_id, event)
+    return True
+
+
+def fold_pending(tx: Tx, intent_id: str, ref: str) -> None:
+    """Folds the events that came before it was known whose `ref` this is."""
+    waiting = tx.conn.execute(
+        sa.update(delivery_event)
+        .where(delivery_event.c.ref == ref, delivery_event.c.intent.is_(None))
+        .values(intent=intent_id)
+        .returning(*delivery_event.c)
+    ).all()
+    for row in waiting:
+        fold(tx, intent_id, Delivery(row.provider, row.ref, row.status, row.error or None))
+
+
+def fold(tx: Tx, intent_id: str, event: Delivery) -> None:
+    """Moves the intent as far as the event proves, and no step back."""
+    _opt_out(tx, intent_id, event)
+    known = STATUS.get(event.status.lower())
+    if known is None:
+        return
+    rank, target = known
+    values: dict[str, Any] = {
+        "rank": rank,
+        "state": target,
+        "error": sa.func.coalesce(intent.c.error, event.error),
+        "accepted_at": sa.func.coalesce(intent.c.accepted_at, tx.now),
+        "lease_until": None,
+    }
+    if target is not I.ACCEPTED:
+        values |= {"finished_at": tx.now, "ask_at": None}
+    before = sources(INTENT, target) | ({target} if target is I.ACCEPTED else set())
+    moved = tx.conn.execute(
+        sa.update(intent)
+        .where(
+            intent.c.id == intent_id,
+            intent.c.rank < rank,
+            one_of(intent.c.state, before - {I.COMPOSED, I.LEASED}),
+        )
+        .values(values)
+        .returning(intent.c.turn, intent.c.channel, intent.c.customer_facing)
+    ).one_or_none()
+    if moved is not None and target in (I.UNDELIVERED, I.FAILED):
+        signature = f"undelivered:{moved.channel}:{event.error or event.status}"
+        open_case(tx, moved.turn, ReviewSignal(signature, "A message did not arrive."), intent_id)
+
+
+def _match(tx: Tx, event: Delivery) -> str | None:
+    """The intent that an event speaks of, by the provider's reference or by ours."""
+    found = (
+        tx.conn.execute(
+            sa.select(attempt.c.intent).where(attempt.c.ref == event.ref).order_by(attempt.c.opened_at.desc())
+        )
+        .scalars()
+        .first()
+    )
+    if found is not None or event.reference is None:
+        return found
+    named = tx.conn.execute(
+        sa.select(intent.c.id, intent.c.attempts).where(
+            sa.or_(intent.c.id == event.reference, intent.c.message_id == event.reference)
+        )
+    ).first()
+    if named is None:
+        return None
+    tx.conn.execute(
+        sa.update(attempt)
+        .where(attempt.c.intent == named.id, attempt.c.number == named.attempts, attempt.c.ref.is_(None))
+        .values(ref=event.ref)
+    )
+    return str(named.id)
+
+
+def _opt_out(tx: Tx, intent_id: str, event: Delivery) -> None:
+    if event.status.lower() in _OPT_OUT_STATUS or (event.error or "").lower() in _OPT_OUT_ERROR:
+        from storage.commit import suppress
+
+        row = tx.conn.execute(sa.select(intent.c.channel, intent.c.recipient).where(intent.c.id == intent_id)).one()
+        suppress(tx, row.channel, row.recipient, reason=f"carrier:{event.error or event.status}")

@@ -1,0 +1,151 @@
+"""From a promise to bytes: compose, park, fall back (CO-3, OG-7).
+
+Invariants: the payload is on the row before anything may leave; it is replaced only where no attempt exists. A turn settles in the transaction in which
+its last owed payload is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from pipeline.core.commands import ReviewSignal, TraceEvent
+from pipeline.core.states import IntentState, TurnState
+from pipeline.core.types import Ending, Health
+from pipeline.ports import Tx
+from pipeline.store import Payload
+from storage.review import open_case
+from storage.tables import gate_verdict, intent, turn
+from storage.trace import trace
+from storage.types import one_of
+
+
+def compose(
+    tx: Tx, intent_id: str, payload: Payload, segments: Sequence[Mapping[str, Any]], verdict: Mapping[str, Any]
+) -> bool:
+    """promised to composed; False where the intent is not promised any more (superseded, fallen back) or waits for its call's end."""
+    turn_id = _write(tx, intent_id, [IntentState.PROMISED], _bytes(tx, payload) | {"segments": list(segments)})
+    if turn_id is None:
+        return False
+    keep_verdict(tx, turn_id, intent_id, verdict)
+    _settle(tx, turn_id)
+    return True
+
+
+def park(
+    tx: Tx, intent_id: str, draft: str, verdict: Mapping[str, Any], signal: ReviewSignal, holding: Payload | None
+) -> bool:
+    """The draft goes into a case; the intent carries the holding text, or waits in `parked` for a person."""
+    values = {"state": IntentState.PARKED} if holding is None else _bytes(tx, holding)
+    turn_id = _write(tx, intent_id, [IntentState.PROMISED], values | {"reason": signal.signature})
+    if turn_id is None:
+        return False
+    keep_verdict(tx, turn_id, intent_id, verdict)
+    open_case(tx, turn_id, replace(signal, draft=draft), intent_id)
+    health = Health.PARKED if holding is None else Health.DEGRADED
+    facing = sa.select(intent.c.id).where(intent.c.id == intent_id, intent.c.customer_facing).exists()
+    tx.conn.execute(sa.update(turn).where(turn.c.id == turn_id).values(health=health))
+    tx.conn.execute(sa.update(turn).where(turn.c.id == turn_id, facing).values(ending=Ending.HELD))
+    _settle(tx, turn_id)
+    return True
+
+
+def fall_back(tx: Tx, intent_id: str, payload: Payload, verdict: Mapping[str, Any]) -> bool:
+    """The minimal text takes the payload's place on the same intent, only where no attempt exists (CO-3)."""
+    idle = sa.and_(intent.c.attempts == 0, sa.or_(intent.c.lease_until.is_(None), intent.c.lease_until <= tx.now))
+    states = [IntentState.PROMISED, IntentState.COMPOSED, IntentState.LEASED]
+    values = _bytes(tx, payload) | {"fell_back": True, "fallback_at": None, "fence": intent.c.fence + 1}
+    turn_id = _write(tx, intent_id, states, values, idle)
+    if turn_id is None:
+        return False
+    keep_verdict(tx, turn_id, intent_id, verdict)
+    tx.conn.execute(
+        sa.update(turn).where(turn.c.id == turn_id, turn.c.health == Health.HEALTHY).values(health=Health.DEGRADED)
+    )
+    _settle(tx, turn_id)
+    return True
+
+
+def spoken_answer(tx: Tx, turn_id: str, verdict: Mapping[str, Any], events: Sequence[TraceEvent]) -> None:
+    """Settles a call's turn whose answer was handed to the speaker."""
+    conversation = tx.conn.execute(
+        sa.update(turn)
+        .where(turn.c.id == turn_id)
+        .values(spoken_at=sa.func.coalesce(turn.c.spoken_at, tx.now))
+        .returning(turn.c.conversation)
+    ).scalar_one()
+    keep_verdict(tx, turn_id, None, verdict)
+    _settle(tx, turn_id)
+    trace(tx, conversation, turn_id, events)
+
+
+def release_held(tx: Tx, call: str, fallback_at: datetime) -> list[str]:
+    """At a call's end the texts that waited for it are owed; the turns that owe them, oldest first."""
+    turns = sorted(
+        set(
+            tx.conn.execute(
+                sa.update(intent)
+                .where(intent.c.call == call, intent.c.held, intent.c.state == IntentState.PROMISED)
+                .values(held=False, fallback_at=fallback_at)
+                .returning(intent.c.turn)
+            ).scalars()
+        )
+    )
+    if turns:
+        tx.conn.execute(
+            sa.update(turn)
+            .where(turn.c.id.in_(turns))
+            .values(state=TurnState.COMMITTED, due_at=tx.now, spoken_at=sa.func.coalesce(turn.c.spoken_at, tx.now))
+        )
+    return turns
+
+
+def keep_verdict(tx: Tx, turn_id: str, intent_id: str | None, verdict: Mapping[str, Any]) -> None:
+    tx.conn.execute(sa.insert(gate_verdict).values(turn=turn_id, intent=intent_id, verdict=verdict, at=tx.now))
+
+
+def _bytes(tx: Tx, payload: Payload) -> dict[str, Any]:
+    return {
+        "state": IntentState.COMPOSED,
+        "payload": payload.data,
+        "digest": payload.digest,
+        "text": payload.text,
+        "message_id": payload.message_id,
+        "segments": None,
+        "composed_at": tx.now,
+    }
+
+
+def _write(
+    tx: Tx, intent_id: str, states: Sequence[str], values: Mapping[str, Any], *conditions: sa.ColumnElement[bool]
+) -> str | None:
+    """The turn of the intent that was written; None where it is in none of `states`."""
+    return tx.conn.execute(
+        sa.update(intent)
+        .where(intent.c.id == intent_id, intent.c.state.in_(states), ~intent.c.held, *conditions)
+        .values(values)
+        .returning(intent.c.turn)
+    ).scalar_one_or_none()
+
+
+def _settle(tx: Tx, turn_id: str) -> None:
+    """Committed to settled, once no payload is owed and, on a call, the answer was spoken."""
+    owed = (
+        sa.select(intent.c.id)
+        .where(intent.c.turn == turn.c.id, intent.c.state == IntentState.PROMISED, ~intent.c.held)
+        .exists()
+    )
+    tx.conn.execute(
+        sa.update(turn)
+        .where(
+            turn.c.id == turn_id,
+            one_of(turn.c.state, [TurnState.COMMITTED]),
+            ~owed,
+            sa.or_(turn.c.channel != "voice", turn.c.spoken_at.is_not(None)),
+        )
+        .values(state=TurnState.SETTLED, settled_at=tx.now)
+    )

@@ -1,0 +1,361 @@
+"""The rail's side of the outbox: lease, attempt, outcome, doubt (SR-1 to SR-6).
+
+Invariants: work is claimed by state, never by position; every claim is fenced and lasts only as long as its lease, by the database's clock. `sending`
+is committed before the first byte leaves, and such a row is never leased for sending again: it is asked about. An attempt whose policy facts
+(owner, suppression, switches) have moved since the lease is not begun. What fails for good, and what stays unknown, has a review case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+
+from pipeline.core.commands import ReviewSignal
+from pipeline.core.states import INTENT, IntentState, sources
+from pipeline.ports import (
+    Absent,
+    Accepted,
+    Attempt,
+    FindOutcome,
+    Found,
+    MaybeSent,
+    NotSent,
+    Refused,
+    SendOutcome,
+    Tx,
+)
+from pipeline.store import Delivery, IntentLease, Sending
+from storage import delivery, rows
+from storage.commit import suppress
+from storage.review import open_case
+from storage.rows import later
+from storage.tables import attempt as attempts
+from storage.tables import conversation, intent
+from storage.types import one_of
+
+I = IntentState
+ASKING = 30.0  # seconds for which an open question belongs to the node that asks it
+
+
+def lease_intents(tx: Tx, node: str, limit: int, seconds: float) -> list[IntentLease]:
+    """Composed and due intents, the oldest of each recipient and channel; leases that ran out and blocks that are over come back first."""
+    _return_expired(tx)
+    chosen = [row.id for row in tx.conn.execute(_heads(tx, limit)).all()]
+    if not chosen:
+        return []
+    leased = tx.conn.execute(
+        sa.update(intent)
+        .where(intent.c.id.in_(chosen), intent.c.state == I.COMPOSED)
+        .values(state=I.LEASED, lease_owner=node, lease_until=later(tx, seconds), fence=intent.c.fence + 1)
+        .returning(*intent.c)
+    ).all()
+    off = rows.switched_off(tx)
+    return [_lease(tx, row, off) for row in sorted(leased, key=lambda row: (row.created_at, row.id))]
+
+
+def begin_attempt(tx: Tx, lease: IntentLease, attempt_id: str) -> Attempt | None:
+    """leased to sending, with its attempt row; None where the lease, the intent or what the policy was decided on has moved."""
+    if not _policy_holds(tx, lease):
+        return None
+    row = tx.conn.execute(
+        sa.update(intent)
+        .where(
+            intent.c.id == lease.intent,
+            intent.c.state == I.LEASED,
+            intent.c.fence == lease.fence,
+            intent.c.lease_until > tx.now,
+        )
+        .values(
+            state=I.SENDING,
+            attempts=intent.c.attempts + 1,
+            released_at=sa.func.coalesce(intent.c.released_at, tx.now),
+        )
+        .returning(*intent.c)
+    ).one_or_none()
+    if row is None:
+        return None
+    tx.conn.execute(
+        sa.insert(attempts).values(
+            id=attempt_id,
+            intent=row.id,
+            number=row.attempts,
+            reference=row.id,
+            node=row.lease_owner,
+            opened_at=tx.now,
+        )
+    )
+    return _attempt(row, attempt_id, row.attempts, tx.now)
+
+
+def block(tx: Tx, lease: IntentLease, reason: str, not_before: datetime | None) -> None:
+    """Policy said no: blocked until `not_before`, or discarded for good (SR-2)."""
+    values: dict[str, Any] = {"reason": reason, "lease_until": None, "lease_owner": None, "not_before": not_before}
+    if not_before is None:
+        values |= {"state": I.DISCARDED, "finished_at": tx.now}
+    else:
+        values["state"] = I.BLOCKED
+    tx.conn.execute(
+        sa.update(intent)
+        .where(intent.c.id == lease.intent, intent.c.state == I.LEASED, intent.c.fence == lease.fence)
+        .values(values)
+    )
+
+
+def finish_attempt(tx: Tx, attempt: Attempt, outcome: SendOutcome, retry_at: datetime | None) -> None:
+    """Writes what the provider said. Without a `retry_at` a failed try is final and has a case (SR-6)."""
+    _close(tx, attempt, outcome)
+    match outcome:
+        case Accepted(ref, final):
+            _accept(tx, attempt, final)
+            delivery.fold_pending(tx, attempt.intent, ref)
+        case MaybeSent(detail):
+            _move(tx, attempt, I.UNKNOWN, ask_at=tx.now, error=detail)
+        case NotSent(detail):
+            _retry(tx, attempt, detail, retry_at)
+        case Refused("retryable", code, detail):
+            _retry(tx, attempt, f"{code} {detail}", retry_at)
+        case Refused(kind, code, detail):
+            if kind == "opted_out":
+                suppress(tx, attempt.channel, attempt.recipient, reason=f"carrier:{code}")
+            _fail(tx, attempt, f"{code} {detail}", f"refused:{attempt.channel}:{code}")
+
+
+def unresolved(tx: Tx, limit: int) -> list[Sending]:
+    """Attempts whose outcome is open; each belongs to the asking node for half a minute. What was `sending` is `unknown` from here on."""
+    lost = tx.conn.execute(
+        sa.select(intent.c.id, intent.c.state)
+        .where(one_of(intent.c.state, [I.SENDING]), intent.c.lease_until <= tx.now)
+        .order_by(intent.c.lease_until)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    ).all()
+    due = tx.conn.execute(
+        sa.select(intent.c.id, intent.c.state)
+        .where(one_of(intent.c.state, [I.UNKNOWN]), intent.c.ask_at <= tx.now)
+        .order_by(intent.c.ask_at)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    ).all()
+    chosen = {row.id: row.state for row in (*lost, *due)[:limit]}
+    return _ask(tx, chosen, {"state": I.UNKNOWN, "ask_at": later(tx, ASKING)})
+
+
+def undelivered_since(tx: Tx, before: datetime, limit: int) -> list[Sending]:
+    """Accepted before `before`, no evidence of arrival; asked again after a minute, two, four … up to an hour (SR-4)."""
+    due = tx.conn.execute(
+        sa.select(intent.c.id, intent.c.state)
+        .where(
+            one_of(intent.c.state, [I.ACCEPTED]),
+            intent.c.accepted_at <= before,
+            ~intent.c.final,
+            sa.or_(intent.c.ask_at.is_(None), intent.c.ask_at <= tx.now),
+        )
+        .order_by(intent.c.accepted_at)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    ).all()
+    found = _ask(tx, {row.id: row.state for row in due}, {})
+    for one in found:
+        again = later(tx, min(60.0 * 2 ** min(one.asked, 6), 3600.0))
+        tx.conn.execute(sa.update(intent).where(intent.c.id == one.attempt.intent).values(ask_at=again))
+    return found
+
+
+def resolve(
+    tx: Tx, attempt: Attempt, outcome: FindOutcome, ask_again_at: datetime, give_up_at: datetime, absent_after: float
+) -> None:
+    """What the provider knew. Absent counts `absent_after` seconds after the attempt; without knowledge past `give_up_at` a person decides."""
+    if isinstance(outcome, Found):
+        tx.conn.execute(
+            sa.update(attempts)
+            .where(attempts.c.id == attempt.id)
+            .values(ref=outcome.ref, outcome="found", closed_at=sa.func.coalesce(attempts.c.closed_at, tx.now))
+        )
+        _accept(tx, attempt, final=False)
+        delivery.fold_pending(tx, attempt.intent, outcome.ref)
+        event = Delivery("", outcome.ref, outcome.status, outcome.error, via="poll")
+        delivery.fold(tx, attempt.intent, event)
+        return
+    quiet = attempt.opened_at + timedelta(seconds=absent_after)
+    if isinstance(outcome, Absent) and tx.now >= quiet:
+        _move(tx, attempt, I.COMPOSED, not_before=None, ask_at=None)
+    elif tx.now >= give_up_at:
+        gone = _move(tx, attempt, I.UNKNOWN, ask_at=None)
+        if gone is not None:
+            signature = f"unknown:{attempt.channel}"
+            open_case(tx, gone, ReviewSignal(signature, "It is not known whether a message left."), attempt.intent)
+    else:
+        _move(tx, attempt, I.UNKNOWN, ask_at=ask_again_at)
+
+
+# --- parts -------------------------------------------------------------------------------------------------------------------------------
+
+
+def _return_expired(tx: Tx) -> None:
+    """leased and blocked rows whose time is over are composed again; rows that another relay has in hand are left to it."""
+    over = [
+        sa.and_(one_of(intent.c.state, [I.LEASED]), intent.c.lease_until <= tx.now),
+        sa.and_(one_of(intent.c.state, [I.BLOCKED]), intent.c.not_before <= tx.now),
+    ]
+    for condition in over:
+        found = tx.conn.execute(sa.select(intent.c.id).where(condition).with_for_update(skip_locked=True)).scalars()
+        back = list(found)
+        if back:
+            tx.conn.execute(
+                sa.update(intent)
+                .where(intent.c.id.in_(back), condition)
+                .values(state=I.COMPOSED, lease_until=None, lease_owner=None)
+            )
+
+
+def _heads(tx: Tx, limit: int) -> sa.Select[tuple[str]]:
+    """Due intents before which nothing of the same recipient and channel is due or on its way."""
+    due = sa.or_(intent.c.not_before.is_(None), intent.c.not_before <= tx.now)
+    ahead = intent.alias("ahead")
+    first = (
+        sa.select(ahead.c.id)
+        .where(
+            ahead.c.recipient == intent.c.recipient,
+            ahead.c.channel == intent.c.channel,
+            one_of(ahead.c.state, [I.COMPOSED, I.LEASED, I.SENDING]),
+            sa.tuple_(ahead.c.created_at, ahead.c.id) < sa.tuple_(intent.c.created_at, intent.c.id),
+            sa.or_(ahead.c.state != I.COMPOSED, ahead.c.not_before.is_(None), ahead.c.not_before <= tx.now),
+            ~ahead.c.held,
+        )
+        .exists()
+    )
+    return (
+        sa.select(intent.c.id)
+        .where(one_of(intent.c.state, [I.COMPOSED]), due, ~intent.c.held, ~first)
+        .order_by(intent.c.created_at, intent.c.id)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+
+
+def _lease(tx: Tx, row: sa.Row[Any], off: frozenset[str]) -> IntentLease:
+    return IntentLease(
+        intent=row.id,
+        fence=row.fence,
+        channel=row.channel,
+        sender=row.sender,
+        recipient=row.recipient,
+        recipient_tz=row.recipient_tz,
+        purpose=row.purpose,
+        customer_facing=row.customer_facing,
+        property=row.property,
+        conversation=row.conversation,
+        payload=row.payload,
+        digest=row.digest,
+        composed_at=row.composed_at,
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        attempts=row.attempts,
+        owner=_owner(tx, row.conversation),
+        suppressed=rows.suppressed(tx, row.channel, row.recipient),
+        switches=off,
+        until=row.lease_until,
+    )
+
+
+def _owner(tx: Tx, conversation_id: str) -> Any:
+    return tx.conn.execute(sa.select(conversation.c.owner).where(conversation.c.id == conversation_id)).scalar_one()
+
+
+def _policy_holds(tx: Tx, lease: IntentLease) -> bool:
+    """The facts that the relay judged by are still so."""
+    return (
+        _owner(tx, lease.conversation) == lease.owner
+        and rows.suppressed(tx, lease.channel, lease.recipient) == lease.suppressed
+        and rows.switched_off(tx) == lease.switches
+    )
+
+
+def _attempt(row: sa.Row[Any], attempt_id: str, number: int, opened_at: datetime) -> Attempt:
+    return Attempt(
+        id=attempt_id,
+        intent=row.id,
+        number=number,
+        channel=row.channel,
+        sender=row.sender,
+        recipient=row.recipient,
+        payload=row.payload,
+        reference=row.id,
+        opened_at=opened_at,
+    )
+
+
+def _ask(tx: Tx, chosen: dict[str, str], values: dict[str, Any]) -> list[Sending]:
+    """Claims the chosen intents for one question each; in the order given."""
+    if not chosen:
+        return []
+    updated = tx.conn.execute(
+        sa.update(intent).where(intent.c.id.in_(chosen)).values(asked=intent.c.asked + 1, **values).returning(*intent.c)
+    ).all()
+    latest = {
+        row.intent: row
+        for row in tx.conn.execute(sa.select(attempts).where(attempts.c.intent.in_(chosen)).order_by(attempts.c.number))
+    }
+    by_id = {row.id: row for row in updated}
+    return [
+        Sending(
+            attempt=_attempt(by_id[name], latest[name].id, latest[name].number, latest[name].opened_at),
+            ref=latest[name].ref,
+            state=state,
+            asked=by_id[name].asked - 1,
+        )
+        for name, state in chosen.items()
+    ]
+
+
+def _close(tx: Tx, attempt: Attempt, outcome: SendOutcome) -> None:
+    tx.conn.execute(
+        sa.update(attempts)
+        .where(attempts.c.id == attempt.id)
+        .values(
+            outcome=type(outcome).__name__.lower(),
+            ref=sa.func.coalesce(getattr(outcome, "ref", None), attempts.c.ref),
+            code=getattr(outcome, "code", None),
+            detail=getattr(outcome, "detail", None),
+            closed_at=tx.now,
+        )
+    )
+
+
+def _accept(tx: Tx, attempt: Attempt, final: bool) -> None:
+    _move(tx, attempt, I.ACCEPTED, accepted_at=tx.now, final=final, ask_at=None)
+
+
+def _retry(tx: Tx, attempt: Attempt, detail: str, retry_at: datetime | None) -> None:
+    if retry_at is None:
+        _fail(tx, attempt, detail, f"exhausted:{attempt.channel}")
+    else:
+        _move(tx, attempt, I.COMPOSED, not_before=retry_at, error=detail)
+
+
+def _fail(tx: Tx, attempt: Attempt, detail: str, signature: str) -> None:
+    turn_id = _move(tx, attempt, I.FAILED, finished_at=tx.now, error=detail)
+    if turn_id is not None:
+        open_case(tx, turn_id, ReviewSignal(signature, "A message could not be sent."), attempt.intent)
+
+
+def _move(tx: Tx, attempt: Attempt, target: IntentState, **values: Any) -> str | None:
+    """The latest attempt's intent, from `sending` or `unknown` into `target`; its turn, or None where something else was known first."""
+    keep = [target] if target is I.UNKNOWN else []
+    return tx.conn.execute(
+        sa.update(intent)
+        .where(
+            intent.c.id == attempt.intent,
+            intent.c.attempts == attempt.number,
+            one_of(intent.c.state, _open_ends(target, keep)),
+        )
+        .values(state=target, lease_until=None, lease_owner=None, **values)
+        .returning(intent.c.turn)
+    ).scalar_one_or_none()
+
+
+def _open_ends(target: IntentState, keep: Iterable[IntentState]) -> set[IntentState]:
+    return {*(sources(INTENT, target) & {I.SENDING, I.UNKNOWN}), *keep}

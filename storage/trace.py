@@ -1,0 +1,77 @@
+"""Traces: what happened, in an order that a reader can follow without missing anything.
+
+Two counters are drawn inside the writing transaction: `seq` per topic, and one global `position`. Both rows stay locked until the commit, so that a
+position is visible only when every smaller one is: a cursor "after N" skips nothing and there are no holes. The clock's row is therefore drawn
+last, right before the transaction ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from pipeline.core.commands import TraceEvent
+from pipeline.ports import Tx
+from storage.tables import conversation, trace_clock, trace_event, trace_topic
+from storage.types import upsert
+
+
+def trace(tx: Tx, topic: str, turn: str | None, events: Sequence[TraceEvent]) -> None:
+    """Appends `events` to `topic`: a conversation's id, or any other word."""
+    if not events:
+        return
+    moved = tx.conn.execute(
+        sa.update(conversation)
+        .where(conversation.c.id == topic)
+        .values(trace_seq=conversation.c.trace_seq + len(events))
+        .returning(conversation.c.epoch, conversation.c.trace_seq)
+    ).one_or_none()
+    epoch, last = moved if moved is not None else (0, _draw(tx, topic, len(events)))
+    append(tx, topic, turn, events, epoch, last)
+
+
+def append(tx: Tx, topic: str, turn: str | None, events: Sequence[TraceEvent], epoch: int, last: int) -> None:
+    """Writes `events` under the sequence numbers that end with `last`, which the caller has drawn."""
+    if not events:
+        return
+    end = tx.conn.execute(
+        sa.update(trace_clock).values(position=trace_clock.c.position + len(events)).returning(trace_clock.c.position)
+    ).scalar_one()
+    back = len(events) - 1
+    tx.conn.execute(
+        sa.insert(trace_event),
+        [
+            {
+                "topic": topic,
+                "epoch": epoch,
+                "seq": last - back + index,
+                "position": end - back + index,
+                "at": tx.now,
+                "turn": turn,
+                "stage": event.stage,
+                "kind": event.kind,
+                "body": event.body,
+                "personal": event.personal,
+            }
+            for index, event in enumerate(events)
+        ],
+    )
+
+
+def tail(tx: Tx, after: int, limit: int) -> list[Mapping[str, Any]]:
+    """Trace events after a global position, oldest first."""
+    found = tx.conn.execute(
+        sa.select(trace_event).where(trace_event.c.position > after).order_by(trace_event.c.position).limit(limit)
+    )
+    return [dict(row) for row in found.mappings()]
+
+
+def _draw(tx: Tx, topic: str, count: int) -> int:
+    statement = upsert(tx.conn, trace_topic).values(topic=topic, seq=count)
+    drawn = statement.on_conflict_do_update(
+        index_elements=["topic"], set_={"seq": trace_topic.c.seq + count}
+    ).returning(trace_topic.c.seq)
+    seq: int = tx.conn.execute(drawn).scalar_one()
+    return seq
