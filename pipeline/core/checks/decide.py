@@ -31,7 +31,7 @@ from pipeline.core.checks.evidence import (
     place_mentions,
     value_faults,
 )
-from pipeline.core.checks.records import pick
+from pipeline.core.checks.records import pick, starts
 from pipeline.core.checks.roles import Surroundings, role_faults
 from pipeline.core.checks.slot import Slot, known_open, missing, slot_faults, slot_of, with_form
 from pipeline.core.cues import CueText
@@ -48,6 +48,7 @@ _ACTING = {
     Intent.DECLINE_OFFER: Action.DECLINE,
     Intent.AFFIRM: Action.CONFIRM,
 }
+_OPENING = 20  # letters of a sentence in which "but" and its like speak about the sentence before
 _BY_RECORD = frozenset({Action.ACCEPT, Action.CONFIRM, Action.CANCEL, Action.DECLINE})
 
 # Several wishes in one message: the one that the others lead to. A pair that is not here, or leads nowhere, is a question.
@@ -121,7 +122,7 @@ class _Check:
 def _wished(reading: Reading) -> tuple[Action | None, bool]:
     """The change that is wished, or None; and whether the wishes contradict each other."""
     wished = {_ACTING[wish.kind] for wish in reading.intents if wish.kind in _ACTING}
-    if reading.refers_to.kind is Referent.PROPOSAL and Action.CONFIRM in wished | {Action.CONFIRM}:
+    if reading.refers_to.kind is Referent.PROPOSAL:
         wished = {Action.CONFIRM if one is Action.ACCEPT else one for one in wished}
         if wished == {Action.CONFIRM, Action.REQUEST} and reading.affirmation.kind is Affirmation.RESTATED:
             wished = {Action.CONFIRM}
@@ -169,9 +170,11 @@ def _language_faults(reading: Reading, context: Context) -> list[Fault]:
 
 
 def _idle(check: _Check) -> Decided:
-    """No change is wished: nothing follows, unless dates stand there that somebody should ask about."""
+    """No change is wished: nothing follows, unless a form's own field wishes one or a date stands there without a wish."""
     kinds = {wish.kind for wish in check.reading.intents}
     spoken = kinds - {Intent.OTHER}
+    if not spoken and check.context.form and check.context.form.tour_times:
+        return _request(check, list(check.faults))
     if not kinds and (check.context.text.strip() or check.placed):
         return _ask([Fault(About.DATE, "no_intent_read"), *check.faults])
     if spoken:
@@ -210,11 +213,11 @@ def _hearing_faults(check: _Check) -> list[Fault]:
 
 def _request(check: _Check, general: list[Fault]) -> Decided:
     faults = list(general)
-    if _wish_says(check, "cancel", "moved", "unwanted", "decline"):
+    if _wish_says(check, "cancel", "moved", "unwanted"):
         faults.append(Fault(About.RESTATE, "words_wish_something_else"))
     live = _live_tours(check.context)
     if live:
-        faults.append(Fault(About.WHICH, "tour_on_record", _starts(live)))
+        faults.append(Fault(About.WHICH, "tour_on_record", starts(live)))
     return _first_touch(check, Action.REQUEST, live[0].id if len(live) == 1 else None, faults)
 
 
@@ -224,7 +227,7 @@ def _reschedule(check: _Check, general: list[Fault]) -> Decided:
         faults.append(Fault(About.RESTATE, "no_words_for_a_move"))
     if _wish_says(check, "cancel", "unwanted") or _negated(check, "reschedule"):
         faults.append(Fault(About.RESTATE, "words_wish_something_else"))
-    tour, found = pick(_live_tours(check.context), Referent.TOUR, check.reading.refers_to, _old_dates(check))
+    tour, found = pick(_standing(check.context), check.reading.refers_to, _old_dates(check))
     decided = _first_touch(check, Action.RESCHEDULE, tour.id if tour else None, [*faults, *found])
     if tour is not None and decided.decision is Outcome.PROCEED and _at(decided) == tour.start:
         return _ask([Fault(About.RESTATE, "already_then")], record=tour.id)
@@ -297,7 +300,7 @@ def _cancel(check: _Check, general: list[Fault]) -> Decided:
     if check.around.says(0, text, "cancel_not") or check.says("unsure"):
         faults.append(Fault(About.RESTATE, "cancellation_not_wished"))
     described = [one for one in check.placed if _describes(check, one) or one.role is Role.VISIT]
-    tour, found = pick(_live_tours(check.context), Referent.TOUR, check.reading.refers_to, described)
+    tour, found = pick(_standing(check.context), check.reading.refers_to, described)
     if faults or found or tour is None:
         return _ask([*faults, *found], record=tour.id if tour else None)
     return _on_record(check, Action.CANCEL, tour, TourState.CANCELLED, check.context.lineage, described)
@@ -310,13 +313,13 @@ def _accept(check: _Check, general: list[Fault]) -> Decided:
     described = [*visits, *(one for one in check.of_role(Role.OTHER) if _describes(check, one))]
     ordinals = _ordinals(check)
     standing = [offer for offer in context.on_record.offers if offer.start > context.ref]
-    offer, found = pick(context.on_record.offers, Referent.OFFER, check.reading.refers_to, described, ordinals)
+    offer, found = pick(context.on_record.offers, check.reading.refers_to, described, ordinals)
     if offer is not None and offer not in standing:
-        found.append(Fault(About.WHICH, "offer_has_passed", _starts(standing)))
+        found.append(Fault(About.WHICH, "offer_has_passed", starts(standing)))
     named = bool(described or ordinals)
     faults = [*general, *_yes_faults(check, "accept", bare=not named)]
     if not named and len(context.on_record.proposals):
-        faults.append(Fault(About.WHICH, "yes_to_what", _starts([*standing, *context.on_record.proposals])))
+        faults.append(Fault(About.WHICH, "yes_to_what", starts([*standing, *context.on_record.proposals])))
     faults += [Fault(About.DATE, "date_excluded") for one in visits if check.around.excluded(one.start, one.end)]
     if faults or found or offer is None:
         return _ask([*found, *faults], record=offer.id if offer else None)
@@ -389,7 +392,7 @@ def _confirm_tour(check: _Check, general: list[Fault], pending: Sequence[OpenTou
     """A yes to a PROPOSED tour on record; to a CONFIRMED one it changes nothing."""
     visits = check.of_role(Role.VISIT)
     tours = _live_tours(check.context)
-    tour, found = pick(tours, Referent.TOUR, replace(check.reading.refers_to, kind=Referent.TOUR), visits)
+    tour, found = pick(tours, replace(check.reading.refers_to, kind=Referent.TOUR), visits)
     faults = [*general, *found, *_yes_faults(check, "yes", bare=not visits)]
     if faults or tour is None:
         return _ask(faults, record=tour.id if tour else None)
@@ -405,7 +408,7 @@ def _confirm_proposal(check: _Check, general: list[Fault]) -> Decided:
     visits = check.of_role(Role.VISIT)
     proposals = context.on_record.proposals
     pointer = replace(check.reading.refers_to, kind=Referent.PROPOSAL)
-    proposal, found = pick(proposals, Referent.PROPOSAL, pointer)
+    proposal, found = pick(proposals, pointer)
     if proposal is None:
         return _ask([*found, *general])
     heard = context.channel is Channel.VOICE and context.heard == proposal.id
@@ -472,13 +475,19 @@ def _yes_faults(check: _Check, kind: str, bare: bool) -> list[Fault]:
     for start, end in stretches:
         if check.around.says(start, end, "negation"):
             faults.append(Fault(About.RESTATE, "yes_and_no"))
-        if bare and check.around.says(start, end, "contrast"):
+        if bare and check.around.says(start, _opening(check, start, end), "contrast"):
             faults.append(Fault(About.RESTATE, "yes_but"))
         if check.around.says(start, end, "unsure"):
             faults.append(Fault(About.RESTATE, "yes_perhaps"))
     if _questions(check):
         faults.append(Fault(About.RESTATE, "yes_as_question"))
     return faults
+
+
+def _opening(check: _Check, start: int, end: int) -> int:
+    """How far a condition on the yes is looked for: all through its own sentence, at the opening of any other."""
+    own = check.wish is not None and start <= check.wish[0] < end
+    return end if own else min(end, start + _OPENING)
 
 
 def _unread_sentences(check: _Check) -> list[tuple[int, int]]:
@@ -500,7 +509,7 @@ def _questions(check: _Check) -> bool:
     text = check.context.text
     words = text[start:end].lstrip(" ,\u00a1\u00bf\"'")
     opening = start + len(text[start:end]) - len(words)
-    asks = any(hit.start <= opening < hit.end for hit in check.cues.hits("asks", "accept") if hit.kind == "asks")
+    asks = any(hit.start <= opening < hit.end for hit in check.cues.hits("asks", "accept", "yes") if hit.kind == "asks")
     asked = text[end : end + 1] == "?" or "\u00bf" in text[start:end]
     return asks and (asked or check.context.channel is Channel.VOICE)
 
@@ -553,12 +562,14 @@ def _named_by(at: datetime, visits: Sequence[Placed]) -> bool:
     return bool(visits) and all(any(fits(at, value) for value in one.readings) for one in visits)
 
 
+def _standing(context: Context) -> Sequence[OpenTour] | Sequence[OpenProposal]:
+    """What can be moved or cancelled: the tours on record, and only where there is none, proposals that wait for an answer."""
+    waiting = [proposal for proposal in context.on_record.proposals if proposal.start > context.ref]
+    return _live_tours(context) or waiting
+
+
 def _live_tours(context: Context) -> list[OpenTour]:
     return [tour for tour in context.on_record.tours if tour.state in LIVE_TOUR and tour.start > context.ref]
-
-
-def _starts(records: Sequence[OpenOffer | OpenProposal | OpenTour]) -> tuple[CalendarValue, ...]:
-    return tuple(CalendarValue(date=one.start.date(), time=one.start.time()) for one in records)
 
 
 def _at(decided: Decided) -> datetime | None:

@@ -10,32 +10,30 @@ the likeliest.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from pipeline.core.calendar import CalendarValue
-from pipeline.core.checks.context import About
+from pipeline.core.checks.context import About, OpenOffer, OpenProposal, OpenTour
 from pipeline.core.checks.evidence import Fault, Placed, fits
 from pipeline.core.reading import Reference, Referent
 
-
-class _Record(Protocol):
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def start(self) -> datetime: ...
+_R = TypeVar("_R", bound=OpenOffer | OpenProposal | OpenTour)
 
 
-_R = TypeVar("_R", bound=_Record)
+def kind_of(record: OpenOffer | OpenProposal | OpenTour) -> Referent:
+    """What a reading calls this sort of record."""
+    if isinstance(record, OpenOffer):
+        return Referent.OFFER
+    return Referent.PROPOSAL if isinstance(record, OpenProposal) else Referent.TOUR
+
+
+def starts(records: Iterable[OpenOffer | OpenProposal | OpenTour]) -> tuple[CalendarValue, ...]:
+    """When the records start, as candidates of a question."""
+    return tuple(CalendarValue(date=one.start.date(), time=one.start.time()) for one in records)
 
 
 def pick(
-    records: Sequence[_R],
-    kind: Referent,
-    reference: Reference,
-    described: Iterable[Placed] = (),
-    ordinals: Iterable[int] = (),
+    records: Sequence[_R], reference: Reference, described: Iterable[Placed] = (), ordinals: Iterable[int] = ()
 ) -> tuple[_R | None, list[Fault]]:
     """The record that reading and words agree on.
 
@@ -43,16 +41,14 @@ def pick(
     """
     if not records:
         return None, [Fault(About.WHICH, "nothing_on_record")]
-    choices = tuple(CalendarValue(date=one.start.date(), time=one.start.time()) for one in records)
-    if reference.kind is Referent.NONE:
-        if reference.id:
-            return None, [Fault(About.WHICH, "record_unknown", choices)]
-    elif reference.kind is not kind or reference.id not in {one.id for one in records}:
+    choices = starts(records)
+    named = reference.kind is not Referent.NONE or bool(reference.id)
+    if named and not any(one.id == reference.id and kind_of(one) is reference.kind for one in records):
         return None, [Fault(About.WHICH, "record_unknown", choices)]
     left = _described(records, list(described), list(ordinals))
     if len(left) != 1:
         return None, [Fault(About.WHICH, "record_open" if left else "words_name_no_record", choices)]
-    if reference.id and left[0].id != reference.id:
+    if named and left[0].id != reference.id:
         return None, [Fault(About.WHICH, "record_differs", choices)]
     return left[0], []
 

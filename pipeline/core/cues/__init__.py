@@ -37,22 +37,27 @@ class Hit:
 class CueText:
     """A text prepared for cue search. Built once per check; holds the text and nothing else."""
 
-    __slots__ = ("_folded", "_found", "_places", "text")
+    __slots__ = ("_folded", "_found", "_lists", "_places", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._folded, self._places = _fold(text)
+        self._lists: dict[str, tuple[Hit, ...]] = {}
         self._found: dict[tuple[str, ...], tuple[Hit, ...]] = {}
 
     def hits(self, *kinds: str) -> tuple[Hit, ...]:
         """Every cue of the named lists, in order; shorter hits inside longer ones are dropped."""
         if kinds not in self._found:
-            self._found[kinds] = _longest(
+            self._found[kinds] = _longest(hit for kind in dict.fromkeys(kinds) for hit in self._of(kind))
+        return self._found[kinds]
+
+    def _of(self, kind: str) -> tuple[Hit, ...]:
+        if kind not in self._lists:
+            self._lists[kind] = tuple(
                 Hit(self._places[match.start()], self._places[match.end() - 1] + 1, kind)
-                for kind in dict.fromkeys(kinds)
                 for match in _PATTERNS[kind].finditer(self._folded)
             )
-        return self._found[kinds]
+        return self._lists[kind]
 
     def has(self, kind: str, start: int = 0, end: int | None = None) -> bool:
         """Whether a cue of the list stands inside the given stretch."""
@@ -110,7 +115,7 @@ def _fold(text: str) -> tuple[str, list[int]]:
 def _compile(phrases: Iterable[str]) -> re.Pattern[str]:
     """One pattern for a list of phrases in the writing of the files; longer phrases first."""
     ordered = sorted(set(phrases), key=len, reverse=True)
-    return re.compile("|".join(_phrase(phrase) for phrase in ordered) or r"(?!)")
+    return re.compile(r"(?<!\w)(?:" + ("|".join(_phrase(phrase) for phrase in ordered) or "(?!)") + r")(?!\w)")
 
 
 def _phrase(phrase: str) -> str:
@@ -122,7 +127,7 @@ def _phrase(phrase: str) -> str:
             continue
         pattern += gap + "(?:" + "|".join(_word(word) for word in token.split("|")) + ")"
         gap = _GAP
-    return rf"(?<!\w){pattern}(?!\w)"
+    return pattern
 
 
 def _word(word: str) -> str:
