@@ -31,7 +31,7 @@ from zoneinfo import ZoneInfo
 
 from pipeline.core.calendar import detect, resolve
 from pipeline.core.mail.phrases import ADDRESS, header_label
-from pipeline.core.mail.roles import GAP, Role, label
+from pipeline.core.mail.roles import GAP, Labelled, Role, label
 
 Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 Kind = Literal["form", "portal", "forward", "digest", "letter"]
@@ -101,7 +101,7 @@ def parse_lead(
         return _lead("form", known, taken, when)
     if _says(new, known):
         return _portal(known, new, when)
-    return _forward(known, body, when)
+    return _forward(known, labelled, when)
 
 
 def read_contact(headers: Headers, body: str) -> Lead:
@@ -439,9 +439,8 @@ def _closed(said: Sequence[_Line]) -> bool:
     return said[0].text.strip()[:1] in "\"“«" and said[-1].text.strip()[-1:] in "\"”»"
 
 
-def _forward(known: Mapping[str, str], body: str, when: _When) -> Lead | None:
+def _forward(known: Mapping[str, str], labelled: Labelled, when: _When) -> Lead | None:
     """The lead in a forwarded mail: a form in it, or the words of the person who wrote it."""
-    labelled = label(body)
     forwarded = re.match(r"\s*(?:fwd?|rv|tr|wg|enc)\s?:", known.get("subject", ""), re.IGNORECASE)
     wanted = {Role.FORWARDED} if not forwarded else {Role.FORWARDED, Role.QUOTED}
     inner = [_unmarked(_Line(line.text, line.start)) for line in labelled.lines if line.role in wanted or (line.role is Role.ATTRIBUTION)]

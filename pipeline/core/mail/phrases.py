@@ -17,37 +17,47 @@ from typing import Final, Literal
 HeaderKind = Literal["from", "date", "to", "cc", "subject", "other"]
 
 _LABELS: Final[dict[HeaderKind, str]] = {
-    "from": "from|de|von|da|från|fra|van|od|от|от кого|lähettäjä|remitente|expéditeur|feladó|gönderen",
+    "from": "from|de|von|da|från|fra|van|od|от|от кого|lähettäjä|发件人|發件人|寄件者|差出人|보낸 사람|remitente|expéditeur|feladó|gönderen",
     "date": "sent|date|sent on|enviado|enviado el|enviados|enviada el|enviado em|enviada em|enviada|fecha|envoyé|envoyé le|"
     "gesendet|gesendet am|datum|data|inviato|skickat|sendt|dato|verzonden|wysłano|дата|отправлено|message du|lähetetty|päivä|"
-    "päivämäärä|data wysłania|dátum|tarih",
-    "to": "to|para|an|à|a|till|til|aan|do|кому|vastaanottaja|destinatario|címzett|kime",
+    "päivämäärä|data wysłania|dátum|tarih|发送时间|發送時間|日期|送信日時|보낸 날짜",
+    "to": "to|para|an|à|a|till|til|aan|do|кому|vastaanottaja|destinatario|címzett|kime|收件人|宛先|받는 사람",
     "cc": "cc|bcc|cco|copie|copie à|copia|kopie|kopie (cc)|kopi|kopia|cc:",
-    "subject": "subject|asunto|betreff|objet|sujet|oggetto|ämne|emne|onderwerp|temat|тема|assunto|aihe|tárgy|konu",
-    "other": "reply-to|responder a|reply to|importance|importancia|priority|prioridad|attachments|adjuntos|organization",
+    "subject": "subject|asunto|betreff|objet|sujet|oggetto|ämne|emne|onderwerp|temat|тема|assunto|aihe|tárgy|konu|主题|主旨|件名|제목",
+    "other": "reply-to|reply|responder a|reply to|importance|importancia|priority|prioridad|attachments|adjuntos|organization",
 }
 _KIND_OF: Final[dict[str, HeaderKind]] = {word: kind for kind, words in _LABELS.items() for word in words.split("|")}
 _LABEL_LINE: Final = re.compile(r"[\s*_>]{0,12}([^\W\d_][^:：\n]{0,18}?)\s{0,3}[*_]{0,2}\s{0,3}[:：][*_]{0,2}\s*(.{0,400})", re.DOTALL)
+_FOREIGN_LABEL: Final = re.compile(r"[\s*_]{0,8}([^\W\d_][^:：\n]{0,24}?)\s{0,3}[*_]{0,2}[:：][*_]{0,2}\s{0,8}(?=\S)(.{0,400})")
 _INLINE_LABEL: Final = re.compile(
     r"(?<![\w-])[*_]?(from|de|sent|enviado(?: el)?|date|fecha|to|para|cc|subject|asunto)\s?[*_]?:[*_]?\s", re.IGNORECASE
 )
 
-_VERBS: Final = (
-    r"wrote|writes|sent|escribi[oó]|ha escrito|escribe|schrieb|a écrit|écrit|skrev|schreef|ha scritto|escreveu|kirjoitti|"
-    r"napisał|napisała|написал|написала|пишет|пише|пишете|írta|yazdı|写道|написа"
+_VERB_WORDS: Final = frozenset(
+    "wrote writes sent escribió escribio escrito escribe escriure escribiu schrieb écrit skrev schreef geschreven scritto scrive escreveu kirjoitti "
+    "napisał napisała pisze napsal napsala napísal napísala написал написала пишет пише írta yazdı scris έγραψε написа kirjutas rakstīja rašė "
+    "napisao napisal viết menulis".split()
 )
-VERB: Final = re.compile(rf"(?<!\w)(?:{_VERBS})(?!\w)", re.IGNORECASE)
+_CJK_VERB: Final = re.compile("写道|寫道|のメール|書きました|작성")
+_LETTERS: Final = re.compile(r"[^\W\d_]{3,14}")
+_ANY_DIGIT: Final = re.compile(r"\d")
+NAMED: Final = 1
+DIGIT: Final = 2
+_TO_ME: Final = re.compile(r"(?<!\w)(?:(?:me|nos|te|le) (?:escribi[oó]|ha escrito|escribe)|(?:has|have|had|i|we|you) (?:wrote|sent|written))(?!\w)", re.IGNORECASE)
 _INTRO: Final = re.compile(
-    r"[-–*\s]{0,12}(?:on|el|la|le|am|den|op|em|il|in data|il giorno|w dniu|dnia|på|dne|ke|pe|ti|to|su|la|a)[\s,]\s*"
-    r"(?=[\w.,]{0,16}[\s,.]{0,3}[\w.,]{0,16}[\s,.]{0,3}\w{0,12}\W{0,3}\d|[\w.,]{0,16}\s?\d)",
+    r"[-–*\s]{0,12}(?:on|el|le|am|den|op|em|no dia|il|in data|il giorno|w dniu|dnia|dne|dňa|på|pe|ti|to|su|la|ke|date|fecha|a)[\s,]\s*"
+    r"(?=[\w.,]{0,16}[\s,.]{0,3}[\w.,]{0,16}[\s,.]{0,3}\w{0,12}\W{0,3}\d|[\w.,]{0,16}\s?\d)|[在于於]\s?\d",
     re.IGNORECASE,
 )
-_DATE_START: Final = re.compile(r"[-–\s]{0,8}(?:\d{1,4}[\s./-]|[^\W\d_]{2,12}[.,]{0,2}\s{0,2}(?:[^\W\d_]{3,12}\.?\s{1,2})?\d{1,2}(?!\d))")
+_DATE_START: Final = re.compile(
+    r"[-–\s]{0,8}(?:\d{1,4}[\s./年년-]|[^\W\d_]{2,12}[.,]{0,2}\s{0,2}(?:[^\W\d_]{3,12}\.?\s{1,2})?\d{1,2}(?!\d))"
+)
 ADDRESS: Final = re.compile(r"[\w.+%'=-]{1,80}@[\w-]{1,63}(?:\.[\w-]{1,63}){0,6}")
 YEAR: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 CLOCK: Final = re.compile(r"(?<!\d)\d{1,2}[:.h]\d\d(?!\d)")
 NUMERIC_DATE: Final = re.compile(r"(?<!\d)\d{1,4}([./-])\d{1,2}\1\d{1,4}(?!\d)")
-MIDLINE: Final = re.compile(
+_BROKEN: Final = re.compile(r"[?!]\s+\S|\w{5,}\.\s+[A-ZÁÉÍÓÚ¿¡]")  # a sentence ends in it, which no attribution does
+_MIDLINE: Final = re.compile(
     r"(?<=\S)\s(?=(?:On\s(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}\.?,?\s|"
     r"On\s\d|El\s(?:lun|mar|mi[eé]|jue|vie|s[aá]b|dom)[a-zé]{0,6}\.?,\s|El\s\d))"
 )
@@ -70,9 +80,9 @@ _SEPARATOR: Final = re.compile(
     rf"[\s>*]{{0,8}}(?:[-_=—–]{{2,60}}\s{{0,4}})(?:({_ORIGINAL})|({_FORWARDED}))\s{{0,4}}[:]?\s{{0,4}}(?:[-_=—–]{{2,60}}|$)", re.IGNORECASE
 )
 _BARE_FORWARD: Final = re.compile(rf"[\s>*]{{0,8}}(?:{_FORWARDED})\s?[:：]\s*$", re.IGNORECASE)
-OWN_MARKER: Final = re.compile(r"\s{0,8}##-{1,3}.{0,120}-{1,3}##\s*$")
+_OWN_MARKER: Final = re.compile(r"\s{0,8}##-{1,3}.{0,120}-{1,3}##\s*$")
 _RULE: Final = re.compile(r"\s{0,8}(?:_{5,}|-{5,}|={3,}|\*{5,}|—{5,}|─{5,})\s*$")
-DECORATION: Final = re.compile(r"\s{0,4}[>\s]{1,12}[^<>]{0,400}<{1,6}\s*$")
+_DECORATION: Final = re.compile(r"\s{0,4}>{2,6}[>\s]{0,12}[^<>]{0,400}<{2,12}\s*$")
 
 _SENT_FROM: Final = re.compile(
     r"(?:sent|enviado|envoyé|gesendet|inviato|sendt|skickat|verzonden|lähetetty|odoslané|wysłane|отправлено)\s"
@@ -128,30 +138,77 @@ _BANNER: Final = re.compile(
 _POSTSCRIPT: Final = re.compile(r"\s*(?:p\.?\s?s|p\.?\s?d|posdata|postdata|post data)\b[.:\s-]", re.IGNORECASE)
 
 
+def is_unmarked(line: str) -> bool:
+    """Whether a line begins with ">" and is no quoted line: the end of a wrapped address, or a decoration."""
+    if line.endswith((":", "：")):
+        rest = line[1:].strip(" \t:：").casefold()
+        return not rest or rest in _VERB_WORDS or rest == "a écrit"
+    return bool(_DECORATION.match(line))
+
+
+def has_colon(line: str) -> bool:
+    """Whether the line can begin with a label at all."""
+    return ":" in line[:48] or "：" in line[:48]
+
+
 def header_label(line: str) -> tuple[HeaderKind, str] | None:
     """Kind and value of a mail-header line such as "*Enviado el:* lunes, 20 de julio"; None for any other line."""
-    found = _LABEL_LINE.match(line)
+    found = _LABEL_LINE.match(line) if has_colon(line) else None
     if not found:
         return None
     kind = _KIND_OF.get(" ".join(found.group(1).casefold().split()))
     return (kind, found.group(2).strip()) if kind else None
 
 
+def foreign_label(line: str) -> tuple[str, str] | None:
+    """Label and value of a line "label: value" in any language; only many of them together make a header block."""
+    found = _FOREIGN_LABEL.match(line)
+    return (found.group(1).casefold(), found.group(2).strip()) if found else None
+
+
 def inline_headers(line: str) -> int:
     """How many different header labels stand in one line (a header block that lost its line breaks)."""
+    if line.count(":") < 3:
+        return 0
     return len({found.casefold().split()[0] for found in _INLINE_LABEL.findall(line)})
 
 
 def separator(line: str) -> Literal["original", "forward"] | None:
     """Whether the line announces an original message or a forwarded one ("-----Mensaje original-----")."""
-    if found := _SEPARATOR.match(line):
+    if line[:1] in "-_=—–>*" and (found := _SEPARATOR.match(line)):
         return "original" if found.group(1) else "forward"
-    return "forward" if _BARE_FORWARD.match(line) else None
+    return "forward" if line.endswith((":", "：")) and _BARE_FORWARD.match(line) else None
+
+
+def is_own_marker(line: str) -> bool:
+    """Whether the line is the mark above which our mails ask for the answer ("##- reply above this line -##")."""
+    return line.startswith("##") and bool(_OWN_MARKER.match(line))
+
+
+def midline(line: str) -> int | None:
+    """Offset in the line, behind other text, where an attribution may begin; None where none may."""
+    found = _MIDLINE.search(line) if " On " in line or " El " in line else None
+    return found.end() if found else None
+
+
+def hints(line: str) -> int:
+    """What of an attribution the line holds: `NAMED` (a writing verb or an address), `DIGIT`."""
+    named = "@" in line or any(word.casefold() in _VERB_WORDS for word in _LETTERS.findall(line)) or bool(_CJK_VERB.search(line))
+    return (NAMED if named else 0) | (DIGIT if _ANY_DIGIT.search(line) else 0)
+
+
+def may_end_attribution(line: str) -> bool:
+    """Whether an attribution may end with this line (a cheap test that lets most lines go)."""
+    if not line:
+        return False
+    if line[-1] in ":：>)-–—":
+        return True
+    return line[-20:].split()[-1].strip("\"'.,_*(").casefold() in _VERB_WORDS or (not line.isascii() and bool(_CJK_VERB.search(line[-12:])))
 
 
 def is_rule(line: str) -> bool:
     """Whether the line is a horizontal rule drawn with characters."""
-    return bool(_RULE.match(line))
+    return line[:1] in "_-=*—─" and bool(_RULE.match(line))
 
 
 def attributes(stretch: str, quote_follows: bool) -> bool:
@@ -163,20 +220,34 @@ def attributes(stretch: str, quote_follows: bool) -> bool:
     dashed = bare.endswith("--") or stretch.strip().startswith("---")
     bare = bare.rstrip("-–*_ ")
     colon = bare.endswith((":", "："))
-    verb = VERB.search(bare)
-    address = ADDRESS.search(bare)
-    dated = YEAR.search(bare) or NUMERIC_DATE.search(bare) or CLOCK.search(bare)
-    ends_in_verb = verb is not None and bare[verb.end() :].strip(" :：") == ""
-    if not dated or not (colon or ends_in_verb or (address and quote_follows)):
+    verb = _verb_end(bare)
+    address = ADDRESS.search(bare) if "@" in bare else None
+    dated = YEAR.search(bare) or NUMERIC_DATE.search(bare)
+    ends_in_verb = verb is not None and bare[verb:].strip(" :：(aа)") == ""
+    if not (dated or CLOCK.search(bare)) or not (colon or ends_in_verb or (address and quote_follows)):
+        return False
+    if not quote_follows and (_TO_ME.search(bare) or _BROKEN.search(bare)):
         return False
     starts = bool(_INTRO.match(bare) or _DATE_START.match(bare))
-    if verb and address and (starts or ends_in_verb or bare.find(address.group()) < verb.start()):
-        return starts or quote_follows or bare.find(address.group()) < 90
+    if verb and address:
+        return starts or ends_in_verb or quote_follows or address.start() < min(60, verb)
     if verb and starts:
-        return ends_in_verb or quote_follows or dashed
-    if address and starts and (quote_follows or bare.rstrip(":： ").endswith((">", ")"))):
-        return True
-    return verb is not None and ends_in_verb and quote_follows
+        return quote_follows or (ends_in_verb and bool(dated)) or dashed
+    return bool(address) and starts and (quote_follows or bare.rstrip(":： ").endswith((">", ")")))
+
+
+def names_writer(line: str) -> bool:
+    """Whether a line does nothing but say who wrote what follows, without a date ("Ana Gil <a@b.example> escribió:")."""
+    verb = _verb_end(line)
+    ends = verb is not None and line[verb:].strip() in (":", "：")
+    return ends and len(line) <= 100 and not _TO_ME.search(line) and not _BROKEN.search(line)
+
+
+def _verb_end(text: str) -> int | None:
+    """Where the last writing verb of the text ends, None where it has none."""
+    end = max((found.end() for found in _LETTERS.finditer(text) if found.group().casefold() in _VERB_WORDS), default=-1)
+    end = max((found.end() for found in _CJK_VERB.finditer(text)), default=end) if not text.isascii() else end
+    return end if end >= 0 else None
 
 
 def introduces(line: str) -> bool:

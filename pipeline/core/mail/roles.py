@@ -21,18 +21,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, Literal
 
 from pipeline.core.mail import phrases
 from pipeline.core.text import normalise
 
 MAX_CHARS: Final = 1_000_000
-MAX_LINES: Final = 20_000
+MAX_LINES: Final = 10_000
 GAP: Final = "[…]"
 _MATCHED: Final = 600  # characters of a line that are looked at
 _JOINED: Final = 6  # lines over which an attribution may be wrapped
+_MAX_TRIES: Final = 2_000  # stretches tried as announcements; a mail written by people needs a few dozen
 _SHINGLE: Final = 4  # words in a row that make text recognisable as ours
 
 
@@ -74,15 +75,17 @@ class _Row:
     core: str
     quoted: bool
     role: Role | None = None
-    attribution: bool = field(default=False)
+    opens: bool = False
+    """Whether it begins a paragraph."""
+    hints: int = -1
+    """What `phrases.hints` says of it, once asked."""
+    label: tuple[str, str] | None | Literal[False] = False
+    """The header-like label and its value, None for none, False where nobody asked."""
 
 
-_INVISIBLE = str.maketrans(
-    dict.fromkeys([0x00AD, 0x2060, 0xFEFF, *range(0x200B, 0x2010), *range(0x202A, 0x202F)])
-    | dict.fromkeys([0x00A0, 0x202F, 0x2007, 0x3000, 0x0009], " ")
-)
-_QUOTE_MARK = re.compile(r"[ \t]{0,3}>")
-_ONLY_VERB = re.compile(r"[\s>]{1,8}(?:\w{2,12}\s?)?[:：]\s*$")
+_BREAKS: Final = "\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+_BLANK = re.compile("[\u00a0\u202f\u2007\u3000]")
 _WORD = re.compile(r"\w+")
 _SENTENCE = re.compile(r"[.!…]\s*$")
 _TERMINAL = (".", "?", "!", ":", "…", ";", '"', ")", "”")
@@ -96,45 +99,62 @@ def label(text: str, sent: Sequence[str] = ()) -> Labelled:
 def label_marked(text: str, marks: Sequence[Role | None], sent: Sequence[str] = ()) -> Labelled:
     """As `label`, for text whose n-th line is known to be quoted or a signature where `marks[n]` says so (from HTML)."""
     rows = _rows(text, marks)
-    head = rows[:MAX_LINES]
-    _mark_history(head)
-    _mark_wrapped_quotes(head)
-    _mark_own(head, sent)
-    _mark_endings(head)
-    for row in rows:
-        if row.role is None and (row.start >= MAX_CHARS or row.start > head[-1].start):
-            row.role = Role.QUOTED
+    beyond = rows.pop() if len(rows) > MAX_LINES else None
+    _mark_history(rows)
+    _mark_wrapped_quotes(rows)
+    _mark_own(rows, sent)
+    _mark_endings(rows)
+    if beyond:
+        beyond.role = Role.QUOTED
+        rows.append(beyond)
     return _labelled(rows)
 
 
 def _rows(text: str, marks: Sequence[Role | None]) -> list[_Row]:
+    """The lines of the text; what lies beyond the limits is the last row, whole, past `MAX_LINES` others."""
     rows: list[_Row] = []
     at = 0
-    for number, raw in enumerate(text.splitlines(keepends=True)):
-        line = raw.rstrip("\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029")
-        core = line[:_MATCHED].translate(_INVISIBLE).strip()
+    blank = True
+    for number, raw in enumerate(text[:MAX_CHARS].splitlines(keepends=True)):
+        if number >= MAX_LINES:
+            break
+        line = raw.rstrip(_BREAKS)
+        core = line[:_MATCHED].strip() if line.isascii() else _core(line[:_MATCHED])
         mark = marks[number] if number < len(marks) else None
-        marked = mark is Role.QUOTED or bool(_QUOTE_MARK.match(line)) and not _ONLY_VERB.match(core) and not phrases.DECORATION.match(core)
-        rows.append(_Row(line, at, core, marked, Role.SIGNATURE if mark is Role.SIGNATURE and core else None))
+        quoted = mark is Role.QUOTED or (core[:1] == ">" and not phrases.is_unmarked(core))
+        role = Role.SIGNATURE if mark is Role.SIGNATURE and core else None
+        rows.append(_Row(line, at, core, quoted, role, opens=blank and bool(core)))
         at += len(raw)
+        blank = not core
+    if at < len(text):
+        rows.extend(_Row("", at, "", False) for _ in range(MAX_LINES - len(rows)))
+        rows.append(_Row(text[at:], at, "beyond", False))
     return rows
+
+
+def _core(line: str) -> str:
+    """What is looked at of a line: all without outer blanks and invisible characters."""
+    return _INVISIBLE.sub("", _BLANK.sub(" ", line)).strip()
 
 
 # --- where history begins -----------------------------------------------------------------------------------------
 
 
 def _mark_history(rows: list[_Row]) -> None:
-    ends = _attributions(rows)
+    announcements = _Announcements(rows)
     forward = False
     at = 0
     while at < len(rows):
         row = rows[at]
         if row.quoted or not row.core:
             forward = forward if not row.core else forward or phrases.separator(row.core) == "forward"
-            row.role = (Role.FORWARDED if forward else Role.QUOTED) if row.quoted else None
+            row.role = (Role.FORWARDED if forward else Role.QUOTED) if row.quoted else row.role
             at += 1
             continue
-        announced = _announcement(rows, at, ends)
+        announced = announcements.at(at)
+        if announcements.exhausted:  # so many candidates that no person wrote this: nothing below is evidence
+            _set(rows, at, len(rows), Role.QUOTED)
+            return
         if announced is None:
             forward = False
             at += 1
@@ -150,117 +170,169 @@ def _mark_history(rows: list[_Row]) -> None:
         at = end
 
 
-def _announcement(rows: list[_Row], at: int, ends: dict[int, int]) -> tuple[int, bool] | None:
-    """End (exclusive) of the announcement that begins in row `at`, and whether it announces a forwarded mail."""
-    core = rows[at].core
-    kind = phrases.separator(core)
-    if kind:
-        following = _next_text(rows, at + 1)
-        block = _header_block(rows, following, separated=True)
-        return block or at + 1, kind == "forward"
-    if phrases.OWN_MARKER.match(core):
-        return at + 1, False
-    if at in ends:
-        return ends[at], False
-    ruled = phrases.is_rule(core)
-    block = _header_block(rows, _next_text(rows, at + 1) if ruled else at, separated=ruled)
-    return (block, False) if block else None
+class _Announcements:
+    """Finds where history is announced. Attributions are found from their ends, which are plainer than their beginnings,
+    and only as far as the reading goes."""
 
+    def __init__(self, rows: list[_Row]) -> None:
+        self._rows = rows
+        self._ends: dict[int, int] = {}
+        self._tries = 0
+        self._split_rows()
+        ends = (n for n, row in enumerate(rows) if not row.quoted and phrases.may_end_attribution(row.core))
+        self._candidates = ends
+        self._next = next(ends, len(rows))
 
-def _attributions(rows: list[_Row]) -> dict[int, int]:
-    """Where attributions begin, each with its end (exclusive). A row that holds new text before one is split."""
-    found: dict[int, int] = {}
-    end = 0
-    while end < len(rows):
-        row = rows[end]
-        if not row.quoted and row.core and _may_end_attribution(row.core):
-            start = _attribution_start(rows, end, _quote_follows(rows, end + 1))
-            if start is not None:
-                begin, offset = start
-                if offset:
-                    _split(rows, begin, offset)
-                    begin, end = begin + 1, end + 1
-                found[begin] = end + 1
-        end += 1
-    return found
+    @property
+    def exhausted(self) -> bool:
+        """Whether more was tried than any mail of a person needs."""
+        return self._tries > _MAX_TRIES
 
-
-def _may_end_attribution(core: str) -> bool:
-    tail = core[-40:]
-    return core.endswith((":", "：", "--", ">", ")")) or bool(phrases.VERB.search(tail))
-
-
-def _attribution_start(rows: list[_Row], end: int, quote_follows: bool) -> tuple[int, int] | None:
-    """Row and offset in that row where the attribution that ends in row `end` begins; the shortest one counts."""
-    joined = ""
-    blanks = 0
-    for start in range(end, max(-1, end - _JOINED - 3), -1):
-        core = rows[start].core
-        if rows[start].quoted:
+    def at(self, at: int) -> tuple[int, bool] | None:
+        """End (exclusive) of the announcement that begins in row `at`, and whether it announces a forwarded mail."""
+        if self._next < at + _JOINED + 4:
+            self._look_ahead(at)
+        core = self._rows[at].core
+        if at in self._ends:
+            return self._ends[at], False
+        if core[0].isalnum() and not phrases.has_colon(core):
             return None
-        if not core:
-            blanks += 1
-            if blanks > 3:
-                return None
-            continue
-        joined = f"{core} {joined}" if joined else core
-        if len(joined) > _MATCHED:
+        kind = phrases.separator(core)
+        if kind:
+            block = self._block(_next_text(self._rows, at + 1), separated=True)
+            return block or at + 1, kind == "forward"
+        if phrases.is_own_marker(core):
+            return at + 1, False
+        ruled = phrases.is_rule(core)
+        block = self._block(_next_text(self._rows, at + 1) if ruled else at, separated=ruled)
+        return (block, False) if block else None
+
+    def _block(self, at: int, separated: bool) -> int | None:
+        if at >= len(self._rows) or self.exhausted:
             return None
-        if not (phrases.VERB.search(joined) or phrases.ADDRESS.search(joined)):
-            if start < end:
+        self._tries += at + 1 < len(self._rows) and phrases.has_colon(self._rows[at].core)
+        return _header_block(self._rows, at, separated)
+
+    def _look_ahead(self, start: int) -> None:
+        while self._next < min(len(self._rows), start + _JOINED + 4) and not self.exhausted:
+            self._scan(self._next)
+            self._next = next(self._candidates, len(self._rows))
+
+    def _scan(self, end: int) -> None:
+        follows = _quote_follows(self._rows, end + 1)
+        start = self._start(end, follows)
+        if start is None and follows and phrases.names_writer(self._rows[end].core):
+            start = end
+        if start is not None:
+            self._ends.setdefault(start, end + 1)
+
+    def _start(self, end: int, quote_follows: bool) -> int | None:
+        """Row where the attribution that ends in row `end` begins; the shortest one counts."""
+        joined = ""
+        hints = blanks = 0
+        for start in range(end, max(-1, end - _JOINED - 3), -1):
+            row = self._rows[start]
+            if row.quoted or blanks > 3:
                 return None
-            continue
-        middle = None if phrases.introduces(core) else phrases.MIDLINE.search(rows[start].text[:_MATCHED])
-        if middle and phrases.attributes(joined[len(rows[start].text[: middle.end()].strip()) :], quote_follows):
-            return start, middle.end()
-        if phrases.attributes(joined, quote_follows):
-            return _widened(rows, start, joined, quote_follows), 0
-    return None
+            if not row.core:
+                blanks += 1
+                continue
+            joined = f"{row.core} {joined}" if joined else row.core
+            hints |= _hints(row)
+            if len(joined) > _MATCHED:
+                return None
+            if hints & phrases.NAMED and hints & phrases.DIGIT and self._try(joined, quote_follows):
+                return self._widened(start, joined, quote_follows)
+        return None
+
+    def _try(self, joined: str, quote_follows: bool) -> bool:
+        self._tries += 1
+        return not self.exhausted and phrases.attributes(joined, quote_follows)
+
+    def _widened(self, start: int, joined: str, quote_follows: bool) -> int:
+        """The row above, where the attribution was wrapped inside its date ("On Mon, Jul 20," / "2026 at 3:04 PM …")."""
+        above = start - 1
+        if above < 0 or phrases.introduces(joined) or self._rows[above].quoted:
+            return start
+        core = self._rows[above].core
+        if len(core) > 100 or not phrases.introduces(core) or not self._try(f"{core} {joined}", quote_follows):
+            return start
+        return above
+
+    def _split_rows(self) -> None:
+        """Splits each row in which an attribution begins behind new text ("Yes. On Mon, Jul 20, 2026 … wrote:")."""
+        likely = [n for n, row in enumerate(self._rows) if (" On " in row.text or " El " in row.text) and not row.quoted]
+        for at in reversed(likely[:_MAX_TRIES]):
+            row = self._rows[at]
+            middle = phrases.midline(row.text[:_MATCHED])
+            if middle and self._attributes_from(at, middle):
+                self._rows[at : at + 1] = _halves(row, middle)
+
+    def _attributes_from(self, at: int, middle: int) -> bool:
+        """Whether an attribution begins at offset `middle` of row `at` and ends there or in one of the next two rows."""
+        rows = self._rows
+        stretch = rows[at].text[middle:_MATCHED].strip()
+        for end in range(at, min(len(rows), at + 3)):
+            if end > at and (rows[end].quoted or not rows[end].core):
+                return False
+            stretch = stretch if end == at else f"{stretch} {rows[end].core}"
+            if phrases.may_end_attribution(stretch) and self._try(stretch[:_MATCHED], _quote_follows(rows, end + 1)):
+                return True
+        return False
 
 
-def _widened(rows: list[_Row], start: int, joined: str, quote_follows: bool) -> int:
-    """The row above, where the attribution was wrapped inside its date ("On Mon, Jul 20," / "2026 at 3:04 PM …")."""
-    above = start - 1
-    if above < 0 or phrases.introduces(joined) or rows[above].quoted or not phrases.introduces(rows[above].core):
-        return start
-    whole = f"{rows[above].core} {joined}"
-    return above if len(rows[above].core) < 100 and phrases.attributes(whole, quote_follows) else start
+def _halves(row: _Row, offset: int) -> list[_Row]:
+    head, tail = row.text[:offset], row.text[offset:]
+    return [
+        _Row(head, row.start, _core(head), False, opens=row.opens),
+        _Row(tail, row.start + offset, _core(tail[:_MATCHED]), False),
+    ]
+
+
+def _hints(row: _Row) -> int:
+    if row.hints < 0:
+        row.hints = phrases.hints(row.core)
+    return row.hints
 
 
 def _header_block(rows: list[_Row], at: int, separated: bool) -> int | None:
     """End (exclusive) of a block of mail headers ("From: … Sent: … To: …", any order) that begins in row `at`."""
-    if at >= len(rows) or rows[at].quoted:
+    if rows[at].quoted or not phrases.has_colon(rows[at].core):
         return None
     if phrases.inline_headers(rows[at].core) >= 3 and phrases.ADDRESS.search(rows[at].core):
         return at + 1 if phrases.header_label(rows[at].core) else None
-    kinds: set[str] = set()
-    address = dated = False
+    found: dict[str, str] = {}
     end, skipped = at, 0
     for here in range(at, min(len(rows), at + 24)):
-        core = rows[here].core
-        labelled = phrases.header_label(core) if core and not rows[here].quoted else None
-        if labelled is None:
+        labelled = _label_of(rows[here])
+        if labelled is None or rows[here].quoted:
             skipped += 1
             if here == at or skipped > 2 or rows[here].quoted:
                 break
             continue
-        kind, value = labelled
-        kinds.add(kind)
-        address = address or "@" in value
-        dated = dated or (kind == "date" and any(c.isdigit() for c in value))
+        found[labelled[0]] = labelled[1]
         end, skipped = here + 1, 0
-    return end if _is_header_block(kinds, address, dated, separated) else None
+    return end if _is_header_block(found, separated) else None
 
 
-def _is_header_block(kinds: set[str], address: bool, dated: bool, separated: bool) -> bool:
-    main = kinds & {"from", "date", "to", "subject"}
-    if separated:
-        return bool(main) and (len(main) >= 2 or address or dated)
-    if len(main) < 2:
-        return False
-    if address and main & {"from", "date"}:
+def _label_of(row: _Row) -> tuple[str, str] | None:
+    if row.label is False:
+        row.label = phrases.header_label(row.core) or phrases.foreign_label(row.core)
+    return row.label or None
+
+
+def _is_header_block(found: dict[str, str], separated: bool) -> bool:
+    main = set(found) & {"from", "date", "to", "subject"}
+    addresses = sum("@" in value for value in found.values())
+    dated = any(c.isdigit() for c in found.get("date", ""))
+    if separated and main and (len(main) >= 2 or addresses or dated):
         return True
-    return dated and {"from", "date", "subject"} <= main
+    if len(main) >= 2 and addresses and main & {"from", "date"}:
+        return True
+    if {"from", "date"} <= main and len(main) >= 3 and dated and ("subject" in main or phrases.YEAR.search(found["date"])):
+        return True
+    stamped = any(phrases.YEAR.search(value) and phrases.CLOCK.search(value) for value in found.values())
+    return addresses >= 2 and stamped and len(found) >= 3
 
 
 def _rule_above(rows: list[_Row], at: int) -> int:
@@ -287,15 +359,6 @@ def _next_text(rows: list[_Row], at: int) -> int:
     return at
 
 
-def _split(rows: list[_Row], at: int, offset: int) -> None:
-    row = rows[at]
-    head, tail = row.text[:offset], row.text[offset:]
-    rows[at : at + 1] = [
-        _Row(head, row.start, head.translate(_INVISIBLE).strip(), False),
-        _Row(tail, row.start + offset, tail[:_MATCHED].translate(_INVISIBLE).strip(), False),
-    ]
-
-
 def _set(rows: list[_Row], start: int, end: int, role: Role) -> None:
     for row in rows[start:end]:
         row.role = role if row.core or row.quoted else None
@@ -320,7 +383,7 @@ def _continues(above: _Row, row: _Row, below: _Row | None) -> bool:
     sandwiched = below is not None and below.quoted
     if sandwiched and (row.core.startswith(("(", "<")) or row.core.endswith(">")):
         return True
-    if sandwiched and open_ended and (row.core[0].islower() or len(said) >= 40):
+    if sandwiched and open_ended and (not row.core[0].isupper() or len(said) >= 40):
         return True
     if sandwiched and len(said) > 72 and below is not None and not below.core.lstrip("> |"):
         return True
@@ -394,7 +457,7 @@ def _mark_endings(rows: list[_Row]) -> None:
         for row in texts:
             if phrases.sent_from(row.core):
                 row.role = Role.SIGNATURE
-        _mark_signature([row for row in texts if row.role is None], rows)
+        _mark_signature([row for row in texts if row.role is None])
 
 
 def _stretches(rows: list[_Row]) -> list[tuple[int, int]]:
@@ -418,10 +481,10 @@ def _mark_banner(rows: list[_Row], start: int, end: int) -> None:
         start += 1
 
 
-def _mark_signature(texts: list[_Row], rows: list[_Row]) -> None:
+def _mark_signature(texts: list[_Row]) -> None:
     start = _signature_start(texts)
     if start is None:
-        start = _card_start(texts, rows)
+        start = _card_start(texts)
     for row in texts[start:] if start is not None else ():
         if phrases.postscript(row.core):
             return
@@ -454,13 +517,12 @@ def _closes(delimiter: _Row, tail: list[_Row]) -> bool:
     return short or any(phrases.contact(row.core) for row in tail)
 
 
-def _card_start(texts: list[_Row], rows: list[_Row]) -> int | None:
+def _card_start(texts: list[_Row]) -> int | None:
     """Index of the first row of a business card that closes the text without any delimiter."""
     if len(texts) < 3:
         return None
-    starts = {row.start for above, row in zip(rows, rows[1:], strict=False) if not above.core and row.core}
     for n in range(len(texts) - 1, max(0, len(texts) - 9), -1):
-        if texts[n].start in starts:
+        if texts[n].opens:
             tail = texts[n:]
             return n if len(tail) > 1 and phrases.name_like(tail[0].core) and _card(tail[1:]) else None
     return None
@@ -486,35 +548,21 @@ def _speaks(row: _Row) -> bool:
 def _labelled(rows: list[_Row]) -> Labelled:
     lines: list[Line] = []
     new: list[str] = []
-    held: list[str] = []
+    blanks = 0
     gap = False
-    last: Role | None = None
-    following = _following_roles(rows)
-    for row, after in zip(rows, following, strict=True):
-        blank = not row.core and not row.quoted
-        role = row.role or Role.NEW
-        if blank:
-            role = last if last is not None else after or Role.NEW
+    last = next((row.role or Role.NEW for row in rows if row.core or row.quoted), Role.NEW)
+    for row in rows:
+        text = row.text
+        if not row.core and not row.quoted:
+            blanks += 1
         else:
-            last = role
-        lines.append(Line(row.text, role, row.start, row.start + len(row.text)))
-        if blank:
-            held.append("")
-        elif role is Role.NEW:
-            new.extend(([GAP] if gap else held) if new else [])
-            new.append(row.text)
-            held, gap = [], False
-        else:
-            gap = True
+            last = row.role or Role.NEW
+            if last is Role.NEW:
+                if new:
+                    new.extend([GAP] if gap else [""] * blanks)
+                new.append(text)
+                blanks, gap = 0, False
+            else:
+                gap = True
+        lines.append(Line(text, last, row.start, row.start + len(text)))
     return Labelled(tuple(lines), "\n".join(new))
-
-
-def _following_roles(rows: list[_Row]) -> list[Role | None]:
-    """For each row the role of the next row with text, None where no text follows."""
-    roles: list[Role | None] = [None] * len(rows)
-    after: Role | None = None
-    for n in range(len(rows) - 1, -1, -1):
-        roles[n] = after
-        if rows[n].core or rows[n].quoted:
-            after = rows[n].role or Role.NEW
-    return roles
