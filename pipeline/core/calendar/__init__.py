@@ -1,45 +1,23 @@
-"""The calendar: what a stated date or time means, and where such expressions stand in a text."""
+"""The calendar: what a stated date or time means (`resolve`), and where such expressions stand in a text (`detect`).
+
+* `tokens`       from text to tokens, each with its place
+* `phrasebook`   a locale's words and phrases, from one TOML file in `locales/`
+* `meanings`     the closed list of what phrases may mean
+* `descriptions` what words say of a day, before anybody asks which one it is
+* `sentence`     how days, times and parts of the day stand together
+* `reading`      what a phrase states, said at a given moment, and the checks
+* `resolver`, `detector`  the two questions
+* `values`       the answers
+
+Absent on purpose: a clock (the reference instant is an argument), a notion of likelihood, and a default. The resolver
+never sees more than a span, and the detector never gives a value (UN-3).
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from datetime import date, datetime, timedelta
-from zoneinfo import ZoneInfo
-
+from pipeline.core.calendar.detector import detect
+from pipeline.core.calendar.phrasebook import supported as supported_locales
+from pipeline.core.calendar.resolver import resolve
 from pipeline.core.calendar.values import CalendarValue, Expression, OfficeHours, Resolution
-from pipeline.core.text import normalise
 
 __all__ = ["CalendarValue", "Expression", "OfficeHours", "Resolution", "detect", "resolve", "supported_locales"]
-
-_DAYS = {"en": {"today": 0, "tomorrow": 1}, "es": {"hoy": 0, "mañana": 1}}
-_WORD = re.compile(r"\d{4}-\d\d-\d\d|\w+")
-
-
-def resolve(
-    span: str, ref: datetime, tz: ZoneInfo, locale: str, office_hours: OfficeHours | None = None
-) -> Resolution:
-    """What `span` states, said at `ref` (naive local) in zone `tz`."""
-    words = normalise(span)
-    days = _DAYS.get(locale[:2], {})
-    if words in days:
-        return Resolution("resolved", CalendarValue(date=ref.date() + timedelta(days=days[words])))
-    try:
-        return Resolution("resolved", CalendarValue(date=date.fromisoformat(words)))
-    except ValueError:
-        return Resolution("none", reasons=("no_reading",))
-
-
-def detect(text: str, locales: Sequence[str]) -> tuple[Expression, ...]:
-    """Every date or time expression in `text`."""
-    words = {word for locale in locales for word in _DAYS.get(locale[:2], {})}
-    return tuple(
-        Expression(m.start(), m.end(), "relative" if m.group().casefold() in words else "date")
-        for m in _WORD.finditer(text)
-        if m.group().casefold() in words or "-" in m.group()
-    )
-
-
-def supported_locales() -> tuple[str, ...]:
-    """The locales that have a phrase book."""
-    return ("en", "es")

@@ -1,0 +1,345 @@
+"""Phrase books: a locale's words and phrases, read from one TOML file and compiled into tries.
+
+A phrase book is a closed grammar as data. Each table is a *part of speech* (`weekday`, `clock`, `day` ...); each key in
+it is a *meaning*, a function of `meanings`, and its value lists the phrases that have this meaning:
+
+    [day]
+    weeks_after = ["{n:count} week|weeks from {weekday}"]
+
+A phrase is words and slots. `{part}` or `{name:part}` is a slot, filled by another part of speech and handed to the
+meaning under its name; `a|b` are alternatives for one place, `(a b|c)` alternatives of several words, `[...]` may be
+left out. Tables of plain words (`weekday`, `month`, `number` ...) give a value instead of a meaning. `common.toml`
+holds the notations that are the same everywhere (2026-08-20, 15:30) and is part of every book.
+
+Invariants: a book that names an unknown meaning, part or slot, or that is left-recursive, does not load; loading is the
+only place where files are read; compiled books are never changed, and one text is parsed against one book alone.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pipeline.core.calendar import meanings
+from pipeline.core.calendar.tokens import Token, Tokeniser, fold
+
+_LOCALES = Path(__file__).parent / "locales"
+_COMMON = "common"
+
+TERMINALS: dict[str, tuple[str, ...]] = {
+    "d": ("#1", "#2"),
+    "d1": ("#1",),
+    "d2": ("#2",),
+    "d3": ("#3",),
+    "d4": ("#4",),
+    "d8": ("#8",),
+    "nth": ("#nth",),
+    "hhmm": ("#clock",),
+}
+"""Slots that one token fills by its shape, with the token itself as value."""
+
+Value = Any
+Found = tuple[int, Value]
+
+
+class PhraseBookError(ValueError):
+    """A phrase book that cannot be used; the message names locale, table and phrase."""
+
+
+class Slot(NamedTuple):
+    """A place in a phrase that another part of speech fills."""
+
+    name: str
+    part: str
+
+
+Symbol = str | Slot
+
+
+@dataclass(slots=True)
+class _Node:
+    """A trie node: what may come next, by token key, and the meanings that end here."""
+
+    children: dict[Symbol, _Node] = field(default_factory=dict)
+    ends: list[tuple[Callable[..., Value], tuple[int, ...]]] = field(default_factory=list)
+    edges: dict[str, list[tuple[str | None, _Node]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseBook:
+    """One locale, compiled. `roots` maps a part of speech to its trie; `tokens` is the locale's tokeniser."""
+
+    locale: str
+    roots: dict[str, _Node]
+    tokens: Tokeniser
+
+
+class Parse:
+    """All readings of parts of speech over one row of tokens, each computed once."""
+
+    __slots__ = ("_memo", "_roots", "keys", "size", "tokens")
+
+    def __init__(self, book: PhraseBook, tokens: Sequence[Token]) -> None:
+        self._roots = book.roots
+        self._memo: dict[tuple[str, int], list[Found]] = {}
+        self.tokens = tokens
+        self.keys = [token.key for token in tokens]
+        self.size = len(tokens)
+
+    def at(self, part: str, start: int) -> list[Found]:
+        """Every reading of `part` that begins at token `start`, as (end, value)."""
+        if part in TERMINALS:
+            token = self.tokens[start]
+            return [(start + 1, token)] if token.key in TERMINALS[part] else []
+        memo = self._memo
+        if (part, start) in memo:
+            return memo[part, start]
+        found: list[Found] = []
+        self._walk(self._roots[part], start, (), found)
+        memo[part, start] = found
+        return found
+
+    def _walk(self, node: _Node, at: int, values: tuple[Value, ...], found: list[Found]) -> None:
+        for meaning, order in node.ends:
+            value = meaning(*[values[i] if i >= 0 else None for i in order])
+            if value is not None:
+                found.append((at, value))
+        if at == self.size:
+            return
+        for part, child in node.edges.get(self.keys[at], ()):
+            if part is None:
+                self._walk(child, at + 1, values, found)
+            else:
+                for end, value in self.at(part, at):
+                    self._walk(child, end, (*values, value), found)
+
+
+def load(locale: str, source: str) -> PhraseBook:
+    """The book of `locale` from the text of its TOML file."""
+    try:
+        tables = tomllib.loads(source)
+    except tomllib.TOMLDecodeError as error:
+        raise PhraseBookError(f"{locale}: not readable: {error}") from error
+    return _Compiler(locale, [_common(), tables]).book()
+
+
+@cache
+def book(locale: str, folder: Path = _LOCALES) -> PhraseBook | None:
+    """The book for a locale name such as "es", "es-MX" or "ES_us"; None where there is none."""
+    base = re.split(r"[-_.@]", locale, maxsplit=1)[0].lower()
+    if base not in supported(folder):
+        return None
+    if base != locale:
+        return book(base, folder)
+    return load(base, (folder / f"{base}.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def supported(folder: Path = _LOCALES) -> tuple[str, ...]:
+    """Names of the books in `folder`, sorted."""
+    return tuple(sorted(path.stem for path in folder.glob("*.toml") if path.stem != _COMMON))
+
+
+@cache
+def _common() -> dict[str, Any]:
+    return tomllib.loads((_LOCALES / f"{_COMMON}.toml").read_text(encoding="utf-8"))
+
+
+class _Compiler:
+    """Turns tables into tries."""
+
+    def __init__(self, locale: str, sources: Sequence[dict[str, Any]]) -> None:
+        self.locale = locale
+        self.roots: dict[str, _Node] = {part: _Node() for part in (*meanings.WORDS, *meanings.PHRASES)}
+        self.first: dict[str, frozenset[str]] = {}
+        self.tables = sources[-1]
+        self.tokens = Tokeniser(self.tables.get("ordinal_suffix", ()), self.tables.get("fused", ()))
+        for tables in sources:
+            for part, table in tables.items():
+                self._table(part, table)
+
+    def book(self) -> PhraseBook:
+        for root in self.roots.values():
+            self._link(root)
+        return PhraseBook(self.locale, self.roots, self.tokens)
+
+    def _table(self, part: str, table: Any) -> None:
+        if part in meanings.LISTS:
+            return
+        if part in meanings.WORDS:
+            self._words(part, table)
+        elif part in meanings.PHRASES:
+            for name, phrases in table.items():
+                self._meaning(part, name, phrases)
+        else:
+            raise self._error(part, "", "no such table")
+
+    def _words(self, part: str, table: dict[str, list[str]]) -> None:
+        """A table of words: value = [phrases]; `compound` joins tens and units."""
+        read = meanings.WORDS[part]
+        for key, phrases in table.items():
+            if key == "compound":
+                continue
+            try:
+                value = read(key)
+            except (KeyError, ValueError):
+                raise self._error(part, key, "not a value of this table") from None
+            for phrase in phrases:
+                self._add(part, phrase, _constant(value), None if part == "vague" else ())
+        if "compound" in table:
+            for value, phrase in _compounds(table, self.tables["number"]):
+                self._add(part, phrase, _constant(value), ())
+
+    def _meaning(self, part: str, name: str, phrases: list[str]) -> None:
+        entry = meanings.PHRASES[part].get(name)
+        if entry is None:
+            raise self._error(part, name, "no such meaning")
+        for phrase in phrases:
+            self._add(part, phrase, entry.read, entry.slots)
+
+    def _add(self, part: str, phrase: str, read: Callable[..., Value], slots: tuple[str, ...] | None) -> None:
+        """Add a phrase to its trie; `slots` are those that its meaning takes (None: any, and it looks at none)."""
+        for symbols in self._expand(part, phrase):
+            node = self.roots[part]
+            for symbol in symbols:
+                key: Symbol = Slot("", symbol.part) if isinstance(symbol, Slot) else symbol
+                node = node.children.setdefault(key, _Node())
+            node.ends.append((read, self._order(part, phrase, symbols, slots) if slots is not None else ()))
+
+    def _order(self, part: str, phrase: str, symbols: tuple[Symbol, ...], slots: tuple[str, ...]) -> tuple[int, ...]:
+        """Which value of the phrase each slot of the meaning gets; -1 for none."""
+        names = [symbol.name for symbol in symbols if isinstance(symbol, Slot)]
+        plain = [slot.rstrip("?") for slot in slots]
+        required = {slot for slot in slots if not slot.endswith("?")}
+        if required - set(names) or set(names) - set(plain) or len(set(names)) < len(names):
+            raise self._error(part, phrase, f"slots must be {', '.join(slots) or 'none'}")
+        return tuple(names.index(slot) if slot in names else -1 for slot in plain)
+
+    def _expand(self, part: str, phrase: str) -> list[tuple[Symbol, ...]]:
+        try:
+            rows = _Phrase(phrase, self.tokens).expansions()
+        except ValueError as error:
+            raise self._error(part, phrase, str(error)) from None
+        if () in rows:
+            raise self._error(part, phrase, "may not be empty")
+        return rows
+
+    def _link(self, node: _Node) -> None:
+        """Index what may follow a node by the key of the next token."""
+        for symbol, child in node.children.items():
+            if isinstance(symbol, Slot):
+                for key in self._first(symbol.part, ()):
+                    node.edges.setdefault(key, []).append((symbol.part, child))
+            else:
+                node.edges.setdefault(symbol, []).append((None, child))
+            self._link(child)
+        node.children = {}
+
+    def _first(self, part: str, above: tuple[str, ...]) -> frozenset[str]:
+        """The token keys that a part of speech can begin with."""
+        if part in TERMINALS:
+            return frozenset(TERMINALS[part])
+        if part in above:
+            raise self._error(part, " > ".join((*above, part)), "a phrase begins with its own part of speech")
+        if part not in self.roots:
+            raise self._error(part, "", "no such part of speech")
+        if part not in self.first:
+            keys: set[str] = set(self.roots[part].edges)
+            for symbol in self.roots[part].children:
+                keys |= self._first(symbol.part, (*above, part)) if isinstance(symbol, Slot) else {symbol}
+            self.first[part] = frozenset(keys)
+        return self.first[part]
+
+    def _error(self, part: str, what: str, why: str) -> PhraseBookError:
+        return PhraseBookError(f"{self.locale}: [{part}] {what}: {why}")
+
+
+def _constant(value: Value) -> Callable[..., Value]:
+    return lambda *_slots: value
+
+
+def _compounds(table: dict[str, list[str]], cardinals: dict[str, list[str]]) -> Iterator[tuple[int, str]]:
+    """Numbers from 21 that a table does not spell out, in each of its compound shapes ("{tens} {unit}")."""
+    for ten, unit in product(range(20, 100, 10), range(1, 10)):
+        if str(ten + unit) not in table:
+            for tens, units in product(cardinals.get(str(ten), ()), table.get(str(unit), ())):
+                for shape in table["compound"]:
+                    yield ten + unit, shape.format(tens=tens, unit=units)
+
+
+_SIGNS = ("-", "/", ".", "~", "@", "&")
+
+
+def _literal(key: str) -> str:
+    if key[0] in "#?":
+        raise ValueError("numbers and signs stand for themselves only in the table `fused`")
+    return key
+
+
+class _Phrase:
+    """Reads the notation for phrases: words, {slots}, a|b, (a b|c), [optional]."""
+
+    _PIECE = re.compile(r"\s*(\{[^}]*\}|[()\[\]|]|[^\s{}()\[\]|]+)")
+
+    def __init__(self, phrase: str, tokens: Tokeniser) -> None:
+        self.tokens = tokens
+        self.pieces = self._PIECE.findall(phrase)
+        self.at = 0
+
+    def expansions(self) -> list[tuple[Symbol, ...]]:
+        """Every row of symbols that the phrase stands for."""
+        rows = self._row()
+        if self.at < len(self.pieces):
+            raise ValueError(f"unexpected {self.pieces[self.at]!r}")
+        return list(dict.fromkeys(rows))
+
+    def _row(self) -> list[tuple[Symbol, ...]]:
+        rows: list[tuple[Symbol, ...]] = [()]
+        while self.at < len(self.pieces) and self.pieces[self.at] not in ")]":
+            step = self._place()
+            rows = [row + more for row in rows for more in step]
+        return rows
+
+    def _place(self) -> list[tuple[Symbol, ...]]:
+        """One place of a row: an item, or alternatives joined by bars."""
+        choices = self._item()
+        while self.at < len(self.pieces) and self.pieces[self.at] == "|":
+            self.at += 1
+            choices = choices + self._item()
+        return choices
+
+    def _item(self) -> list[tuple[Symbol, ...]]:
+        if self.at >= len(self.pieces):
+            raise ValueError("ends too early")
+        piece = self.pieces[self.at]
+        self.at += 1
+        if piece in "([":
+            rows = self._group(")" if piece == "(" else "]")
+            return [(), *rows] if piece == "[" else rows
+        if piece in ")]|":
+            raise ValueError(f"unexpected {piece!r}")
+        if piece[0] == "{":
+            name, _, part = piece[1:-1].partition(":")
+            return [(Slot(name, part or name),)]
+        return [(piece,) if piece in _SIGNS else tuple(_literal(token.key) for token in self.tokens(piece))]
+
+    def _group(self, close: str) -> list[tuple[Symbol, ...]]:
+        """Rows up to the closing bracket; here a bar parts whole rows."""
+        rows: list[tuple[Symbol, ...]] = []
+        while True:
+            row: list[tuple[Symbol, ...]] = [()]
+            while self.at < len(self.pieces) and self.pieces[self.at] not in (close, "|"):
+                step = self._item()
+                row = [head + more for head in row for more in step]
+            rows += row
+            if self.at >= len(self.pieces):
+                raise ValueError(f"no {close!r}")
+            self.at += 1
+            if self.pieces[self.at - 1] == close:
+                return rows
