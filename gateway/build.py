@@ -30,6 +30,7 @@ from storage.database import SqlDatabase
 from storage.migrate import upgrade
 from storage.store import SqlStore
 from text_channels.adapters import MailChannel, SmsChannel
+from voice.bridge import Hearing, Speaking
 
 log = logging.getLogger("clara")
 
@@ -55,6 +56,9 @@ class Clara:
     mail: MailChannel
     by_number: Mapping[str, Property]
     by_mail: Mapping[str, Property]
+    hearing: Hearing | None
+    speaking: Speaking | None
+    calls: set[str] = field(default_factory=set)
     _loops: list[Loop] = field(default_factory=list)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -99,6 +103,7 @@ def build(settings: Settings) -> Clara:
     wrappers: dict[str, Wrapper] = {"sms": sms, "email": mail}
     engine = Engine(db, store, reader, drafter, templates, settings.properties, rules, clock, wrappers)
     carriers = _carriers(settings)
+    hearing, speaking = _voice(settings) if "voice" in settings.channels else (None, None)
     return Clara(
         settings=settings,
         clock=clock,
@@ -113,6 +118,8 @@ def build(settings: Settings) -> Clara:
         sms=sms,
         mail=mail,
         by_number={number: prop for prop in settings.properties.values() for number in prop.numbers.values()},
+        hearing=hearing,
+        speaking=speaking,
         by_mail={prop.mail_address.lower(): prop for prop in settings.properties.values() if prop.mail_address},
     )
 
@@ -165,6 +172,16 @@ def _carriers(settings: Settings) -> dict[str, Carrier]:
             security=settings.smtp_security,
         )
     return carriers
+
+
+def _voice(settings: Settings) -> tuple[Hearing, Speaking]:
+    from voice.stt_elevenlabs import ElevenLabsHearing  # the SDK costs a second
+    from voice.tts_elevenlabs import ElevenLabsSpeaking
+
+    return (
+        ElevenLabsHearing(settings.elevenlabs_api_key, settings.elevenlabs_base_url),
+        ElevenLabsSpeaking(settings.elevenlabs_api_key, settings.elevenlabs_voice_id, settings.elevenlabs_base_url),
+    )
 
 
 def describe(settings: Settings) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, Protocol, cast
 
-from pipeline.compose import Composed, NothingMayLeave, Setting, compose, holding, modes_of, verdict_json
+from pipeline.compose import Composed, NothingMayLeave, Setting, compose, holding, modes_of, outgoing, verdict_json
 from pipeline.core.commands import (
     Committed,
     CommitOutcome,
@@ -24,17 +24,18 @@ from pipeline.core.commands import (
     TooLate,
     TraceEvent,
 )
-from pipeline.core.gate import Passed, Secret
+from pipeline.core.gate import Passed, Secret, gate
 from pipeline.core.optout import label_optout
 from pipeline.core.plan import Plan
 from pipeline.core.property import Property
 from pipeline.core.reading import Reading
-from pipeline.core.segments import dump
+from pipeline.core.segments import dump, text_of
 from pipeline.core.snapshot import Snapshot
-from pipeline.core.templates import Templates
+from pipeline.core.templates import FactSource, Templates
 from pipeline.core.types import Channel, Ending, Health, Purpose
 from pipeline.decide import Decision, Rules, decide, early, form_of, open_record, text_of_trigger
 from pipeline.ports import Clock, Database, Drafter, ModelFailure, Reader, ReadRequest
+from pipeline.speech import Piece, pieces
 from pipeline.store import Payload, PromisedRow, Store, TurnLease
 
 MOST_DECISIONS = 6  # a turn that loses this often against other writers goes to a person
@@ -121,8 +122,8 @@ class Engine:
         packed = self._wrap(row, verdict.passed, prop)
         return await self.db.transact(self.store.fall_back, row.id, packed, verdict_json(verdict))
 
-    async def speech(self, decided: Decided, *, drafted: bool, budget: float) -> Composed:
-        """The gated words of a call's turn. Committing turns speak code's sentences alone (DESIGN 6). Raises NothingMayLeave."""
+    async def speech(self, decided: Decided, *, budget: float) -> tuple[Composed, tuple[Piece, ...]]:
+        """The gated sentences of a call's turn. Committing turns speak code's sentences alone (DESIGN 6). Raises NothingMayLeave."""
         snapshot, plan = decided.snapshot, decided.decision.plan
         if plan is None:
             raise ValueError("a turn without a plan has nothing to say")
@@ -137,10 +138,27 @@ class Engine:
             now=snapshot.now.astimezone(prop.zone),
             tour_state=snapshot.tours[0].state if snapshot.tours else None,
         )
-        return await compose(
-            plan, setting, prop, self.templates, self.drafter if drafted else None,
+        drafter = None if decided.decision.commits else self.drafter
+        composed = await compose(
+            plan, setting, prop, self.templates, drafter,
             text=text_of_trigger(snapshot), history=snapshot.history, first_message=snapshot.first_message, budget=budget,
         )  # fmt: skip
+        cut = pieces(composed, plan, setting)
+        if cut is None:
+            raise NothingMayLeave(composed.verdict, composed.passed.text)
+        return composed, cut
+
+    def line(self, name: str, locale: str, prop: Property) -> tuple[Piece, ...]:
+        """A fixed, fact-free text for a call, gated and cut into sentences. Raises NothingMayLeave where the gate refuses it."""
+        source = FactSource(name, prop.id, 0, {"property": prop.name, "phone": prop.public_phone})
+        plan = Plan(name, locale, (source,), committing=True, draft=False)
+        setting = Setting("voice", "prospect", Purpose.ANSWER, (), (), {}, self.clock.now().astimezone(prop.zone), None)
+        segments = self.templates.render(source, locale, spoken=True)
+        verdict = gate(outgoing(segments, plan, setting))
+        cut = pieces(Composed(verdict.passed, segments, verdict, "code"), plan, setting) if verdict.passed else None
+        if cut is None:
+            raise NothingMayLeave(verdict, text_of(segments))
+        return cut
 
     async def work(self, lease: TurnLease) -> None:
         """One leased turn of a text channel, to its composed answer."""

@@ -1,0 +1,427 @@
+"""The call: a machine that takes events and returns commands. No I/O, no clock, no awaiting; `now` is the media stream's milliseconds.
+
+Theory. Speech, marks, recognised words, replies and hang-ups interleave; so nothing here waits. The caller's speech makes edges; at its end the transcriber is asked to
+commit; what it heard becomes a turn, one at a time; the reply is spoken piece by piece. When the caller speaks over Clara, the generation ends, `clear` goes out at
+once, and what was not heard to its mark is kept: a backchannel or noise resumes it, words begin a new turn, and sentences with facts (and the opening) come back in
+front of the next reply unless that reply changes the record. Deadlines are data, looked at on every frame.
+
+Invariants: nothing is spoken but `Piece`s that the gate passed; a reply of a committing turn arrives after its commit; only marks of the living generation make
+something heard; `read_back` records count as heard when every fact sentence of their reply was heard (PR-6, IN-11); at most one turn is thought about at a time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from pipeline.speech import Piece
+from voice.playback import Cut, Playback, Playing
+
+BARGE_MS = 60  # beyond the detector's onset
+HEARING_MS = 3_000  # how long the transcriber may take after a commit
+THINK_MS = 2_500  # VO-4
+SILENCE_MS = 8_000
+MOST_SILENCES = 2
+FAREWELL_MS = 12_000
+
+
+# --- events ------------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The stream runs; `opening` is spoken first (LW-1)."""
+
+    opening: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechBegan:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechEnded:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The transcriber's final words of what was said since the last commit; empty where it recognised nothing."""
+
+    text: str
+    low_confidence: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """The gated reply of a turn. `changes`: the turn changed a record; `read_back`: records that its fact sentences state."""
+
+    turn: int
+    pieces: tuple[Piece, ...]
+    changes: bool = False
+    read_back: frozenset[str] = frozenset()
+    ends_call: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Audio:
+    generation: int
+    number: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AudioDone:
+    generation: int
+    number: int
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A frame's worth of time went by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The caller hung up or the stream is gone."""
+
+
+Event = Opened | SpeechBegan | SpeechEnded | Heard | Marked | Replied | Audio | AudioDone | Tick | Ended
+
+
+# --- commands ----------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CommitHearing:
+    """Ask the transcriber for its final words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Think:
+    """Run a turn on these words; its reply comes back as `Replied` with the same number."""
+
+    turn: int
+    text: str
+    low_confidence: bool
+    heard: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Synthesize:
+    generation: int
+    number: int
+    piece: Piece
+
+
+@dataclass(frozen=True, slots=True)
+class StopSynthesis:
+    """Of every generation before this one."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class SendAudio:
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SendMark:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SendClear:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Record of one of our sentences: what was gated and what was heard of it so far."""
+
+    number: int
+    turn: int
+    piece: Piece
+    heard: str
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HangUp:
+    """End the call from our side; everything owed was played or its time is over."""
+
+
+Command = CommitHearing | Think | Synthesize | StopSynthesis | SendAudio | SendMark | SendClear | Say | HangUp
+
+
+class Phase(Enum):
+    """What the call waits for."""
+
+    LISTENING = "listening"
+    HEARING = "hearing"  # the transcriber was asked to commit
+    THINKING = "thinking"
+    ENDING = "ending"
+    OVER = "over"
+
+
+@dataclass(slots=True)
+class _Reply:
+    """What must still be heard of a reply before its records count as heard."""
+
+    read_back: frozenset[str]
+    facts_left: set[int]
+
+
+@dataclass(slots=True)
+class Machine:
+    """One call. `lines` are gated fixed sentences by name: `silence`, `goodbye`, `late_line`, `again`; `backchannels` are folded words."""
+
+    lines: Mapping[str, Piece]
+    backchannels: frozenset[str]
+    phase: Phase = Phase.LISTENING
+    playback: Playback = field(default_factory=Playback)
+    heard_records: frozenset[str] = frozenset()
+    _turn: int = 0
+    _piece: int = 0
+    _thinking: int | None = None
+    _late: bool = False
+    _words: deque[tuple[str, bool]] = field(default_factory=deque)
+    _owed: list[Piece] = field(default_factory=list)  # facts and opening that a cut left unheard
+    _owed_records: frozenset[str] = frozenset()
+    _cut: list[Cut] = field(default_factory=list)
+    _held: Replied | None = None  # arrived while the caller was speaking
+    _caller: bool = False
+    _began_at: int = 0
+    _deadline: int | None = None
+    _quiet_since: int | None = None
+    _silences: int = 0
+    _replies: dict[int, _Reply] = field(default_factory=dict)
+    _opening: frozenset[str] = frozenset()
+    _farewell_at: int | None = None
+
+    def handle(self, event: Event, now: int) -> list[Command]:
+        """The commands that follow from one event, to be carried out in order."""
+        if self.phase is Phase.OVER:
+            return []
+        match event:
+            case Audio(generation, number, data):
+                self.playback.audio(generation, number, data)
+                return self._send(now)
+            case AudioDone(generation, number, failed):
+                self.playback.complete(generation, number, failed=failed)
+                return self._send(now)
+            case Tick():
+                return self._tick(now)
+            case Marked(name):
+                return self._marked(name, now)
+            case SpeechBegan():
+                self._caller, self._began_at, self._quiet_since = True, now, None
+                return []
+            case SpeechEnded():
+                return self._speech_ended(now)
+            case Heard(text, low_confidence):
+                return self._heard(text, low_confidence, now)
+            case Replied():
+                return self._replied(event, now)
+            case Opened(opening):
+                self._opening = frozenset(piece.text for piece in opening)
+                return self._speak(opening, 0, frozenset(), now)
+            case Ended():
+                return self._over(now)
+
+    # --- the caller ----------------------------------------------------------------------------------------------------------------
+
+    def _tick(self, now: int) -> list[Command]:
+        commands: list[Command] = []
+        if self._caller and self.playback.active and now - self._began_at >= BARGE_MS:
+            commands += self._barge_in(now)
+        commands += self._send(now)
+        if self._deadline is not None and now >= self._deadline:
+            commands += self._overdue(now)
+        if self._farewell_at is not None and (now >= self._farewell_at or not self.playback.active):
+            self.phase = Phase.OVER
+            return [*commands, HangUp()]
+        return commands + self._silence(now)
+
+    def _barge_in(self, now: int) -> list[Command]:
+        """Clara falls silent: the buffer is cleared first, and nothing of the old generation follows (VO-3)."""
+        self._farewell_at = None
+        left = self.playback.cut(now)
+        self._cut += left
+        said: list[Command] = [
+            Say(cut.number, cut.reply, cut.piece, cut.piece.text[: cut.characters].rstrip(), False) for cut in left
+        ]
+        return [SendClear(), StopSynthesis(self.playback.generation), *said]
+
+    def _speech_ended(self, now: int) -> list[Command]:
+        self._caller = False
+        if self.phase in (Phase.ENDING, Phase.OVER):
+            return []
+        if self.phase is not Phase.THINKING:
+            self.phase = Phase.HEARING
+            self._deadline = now + HEARING_MS
+        return [CommitHearing()]
+
+    def _heard(self, text: str, low_confidence: bool, now: int) -> list[Command]:
+        words = text.strip()
+        if self.phase is Phase.HEARING:
+            self.phase, self._deadline = Phase.LISTENING, None
+        if not words or self._is_backchannel(words):
+            return self._resume(now)
+        self._silences = 0
+        self._owe(self._cut)
+        self._cut = []
+        if self._held is not None:
+            # The caller went on before the reply was spoken: its facts come with the next one.
+            self._owed += [piece for piece in self._held.pieces if piece.facts]
+            self._held = None
+        self._words.append((words, low_confidence))
+        return self._next_turn(now)
+
+    def _is_backchannel(self, words: str) -> bool:
+        return bool(self._cut) and words.casefold().strip(" .,!?¡¿…") in self.backchannels
+
+    def _resume(self, now: int) -> list[Command]:
+        """Noise or a backchannel: go on with what was cut, from the last heard mark."""
+        if self._held is not None and not self._caller:
+            held, self._held = self._held, None
+            return self._replied(held, now)
+        left, self._cut = self._cut, []
+        commands: list[Command] = []
+        for cut in left:
+            reply = self._replies.get(cut.reply)
+            commands += self._speak_piece(cut.piece, cut.reply, now)
+            if reply is not None:
+                reply.facts_left.discard(cut.number)
+        if not left and not self.playback.active:
+            self._quiet_since = now
+        return commands + self._send(now)
+
+    # --- turns -----------------------------------------------------------------------------------------------------------------------
+
+    def _next_turn(self, now: int) -> list[Command]:
+        if self._thinking is not None or not self._words:
+            return []
+        texts, doubts = zip(*self._words, strict=True)
+        self._words.clear()
+        self._turn += 1
+        self._thinking, self._late = self._turn, False
+        self.phase, self._deadline = Phase.THINKING, now + THINK_MS
+        return [Think(self._turn, " ".join(texts), any(doubts), self.heard_records)]
+
+    def _replied(self, reply: Replied, now: int) -> list[Command]:
+        if reply.turn == self._thinking:
+            self._thinking, self._deadline = None, None
+            self.phase = Phase.LISTENING
+        if self._late and reply.changes:
+            # Past the limit: what was committed is confirmed by text, not spoken late (VO-4).
+            self._late = False
+            return self._next_turn(now)
+        if self._words:
+            self._owed += [piece for piece in reply.pieces if piece.facts]
+            return self._next_turn(now)
+        if self._caller:
+            self._held = reply
+            return []
+        owed = [] if reply.changes else [piece for piece in self._owed if piece not in reply.pieces]
+        opening = [piece for piece in self._owed if piece.text in self._opening] if reply.changes else []
+        records = reply.read_back | (self._owed_records if owed else frozenset())
+        self._owed, self._owed_records = [], frozenset()
+        commands = self._speak((*opening, *owed, *reply.pieces), reply.turn, records, now)
+        if reply.ends_call:
+            self._farewell_at = now + FAREWELL_MS
+        return commands
+
+    def _overdue(self, now: int) -> list[Command]:
+        self._deadline = None
+        if self.phase is Phase.HEARING:
+            self.phase = Phase.LISTENING
+            return self._resume(now)
+        if self.phase is Phase.THINKING and self._thinking is not None and not self._late:
+            self._late = True
+            return self._speak((self.lines["late_line"],), self._thinking, frozenset(), now)
+        return []
+
+    def _silence(self, now: int) -> list[Command]:
+        if self.phase is not Phase.LISTENING or self._caller or self.playback.active or self._farewell_at is not None:
+            return []
+        if self._quiet_since is None:
+            self._quiet_since = now
+        if now - self._quiet_since < SILENCE_MS:
+            return []
+        self._quiet_since = None
+        self._silences += 1
+        if self._silences <= MOST_SILENCES:
+            return self._speak((self.lines["silence"],), self._turn, frozenset(), now)
+        self._farewell_at = now + FAREWELL_MS
+        return self._speak((self.lines["goodbye"],), self._turn, frozenset(), now)
+
+    # --- speaking ----------------------------------------------------------------------------------------------------------------------
+
+    def _speak(self, pieces: tuple[Piece, ...], turn: int, read_back: frozenset[str], now: int) -> list[Command]:
+        commands: list[Command] = []
+        facts: set[int] = set()
+        for piece in pieces:
+            commands += self._speak_piece(piece, turn, now)
+            if piece.facts:
+                facts.add(self._piece)
+        if read_back and facts:
+            self._replies[turn] = _Reply(read_back, facts)
+        return commands + self._send(now)
+
+    def _speak_piece(self, piece: Piece, turn: int, now: int) -> list[Command]:
+        self._piece += 1
+        self._quiet_since = None
+        self.playback.add(Playing(self._piece, piece, turn))
+        self._rename(piece, turn)
+        return [Synthesize(self.playback.generation, self._piece, piece), Say(self._piece, turn, piece, "", False)]
+
+    def _rename(self, piece: Piece, turn: int) -> None:
+        """A repeated fact sentence is waited for under its new number."""
+        reply = self._replies.get(turn)
+        if reply is not None and piece.facts:
+            reply.facts_left.add(self._piece)
+
+    def _send(self, now: int) -> list[Command]:
+        return [SendMark(item) if isinstance(item, str) else SendAudio(item) for item in self.playback.due(now)]
+
+    def _marked(self, name: str, now: int) -> list[Command]:
+        playing = self.playback.heard(name)
+        if playing is None:
+            return []
+        reply = self._replies.get(playing.reply)
+        if reply is not None:
+            reply.facts_left.discard(playing.number)
+            if not reply.facts_left:
+                self.heard_records |= reply.read_back
+                del self._replies[playing.reply]
+        if not self.playback.active:
+            self._quiet_since = now
+        return [Say(playing.number, playing.reply, playing.piece, playing.piece.text, True)]
+
+    def _owe(self, cuts: list[Cut]) -> None:
+        """Fact sentences and the opening come back; other words are gone."""
+        for cut in cuts:
+            reply = self._replies.get(cut.reply)
+            if reply is not None:
+                # What was cut was not heard: its records count only when its facts are heard with the next reply.
+                self._owed_records |= reply.read_back
+                del self._replies[cut.reply]
+            if (cut.piece.facts or cut.piece.text in self._opening) and cut.piece not in self._owed:
+                self._owed.append(cut.piece)
+
+    def _over(self, now: int) -> list[Command]:
+        left = self.playback.cut(now)
+        self.phase = Phase.OVER
+        said: list[Command] = [Say(c.number, c.reply, c.piece, c.piece.text[: c.characters].rstrip(), False) for c in left]
+        return [StopSynthesis(self.playback.generation), *said]
