@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from pipeline.core.calendar import CalendarValue
-from pipeline.core.checks.context import About, OpenOffer, OpenProposal, OpenTour
+from pipeline.core.checks.context import About, OnRecord, OpenOffer, OpenProposal, OpenTour
 from pipeline.core.checks.evidence import Fault, Placed, fits
 from pipeline.core.reading import Reference, Referent
 
@@ -30,6 +30,14 @@ def kind_of(record: OpenOffer | OpenProposal | OpenTour) -> Referent:
 def starts(records: Iterable[OpenOffer | OpenProposal | OpenTour]) -> tuple[CalendarValue, ...]:
     """When the records start, as candidates of a question."""
     return tuple(CalendarValue(date=one.start.date(), time=one.start.time()) for one in records)
+
+
+def known(pointer: Reference, on_record: OnRecord) -> bool:
+    """Whether the record that a reading points at stands open; pointing at none is fine."""
+    records: list[OpenOffer | OpenProposal | OpenTour] = [*on_record.offers, *on_record.proposals, *on_record.tours]
+    if pointer.kind is Referent.NONE:
+        return not pointer.id
+    return any(one.id == pointer.id and kind_of(one) is pointer.kind for one in records)
 
 
 def pick(

@@ -1,0 +1,70 @@
+"""Is it a yes? What speaks against an answer being one, and against a wish being meant.
+
+A yes needs a word for it, and neither a no, a doubt nor a question; a yes that names nothing needs also that no condition hangs on it.
+"""
+
+from __future__ import annotations
+
+from pipeline.core.checks.check import Check, Stretch, acts_as
+from pipeline.core.checks.context import About
+from pipeline.core.checks.evidence import Fault
+from pipeline.core.types import Channel
+
+_OPENING = 20  # letters of a sentence in which "but" and its like speak about the sentence before
+
+
+def yes_faults(check: Check, kind: str, names_it: bool) -> list[Fault]:
+    """What speaks against the yes. `kind` is the list of words for it; `names_it`: the words also name the slot or the offer."""
+    faults = []
+    if not (check.sentence_says(kind) if names_it and kind == "accept" else names_it or check.wish_says(kind)):
+        faults.append(Fault(About.RESTATE, "no_words_for_a_yes"))
+    for start, end in [check.sentence()] if names_it else _unread_sentences(check):
+        if check.around.says(start, end, "negation"):
+            faults.append(Fault(About.RESTATE, "yes_and_no"))
+        if check.around.says(start, end, "unsure"):
+            faults.append(Fault(About.RESTATE, "yes_perhaps"))
+        if not names_it and check.around.says(start, _opening(check, start, end), "contrast"):
+            faults.append(Fault(About.RESTATE, "yes_but"))
+    if _asks(check):
+        faults.append(Fault(About.RESTATE, "yes_as_question"))
+    return faults
+
+
+def negated(check: Check, kind: str) -> bool:
+    """Whether a no stands right before the words of a wish ("don't move it")."""
+    start, end = check.sentence()
+    hits = check.cues.hits(kind, "excluded", "harmless")
+    wished = [hit.start for hit in hits if hit.kind == kind and start <= hit.start < end]
+    nos = [hit.end for hit in hits if hit.kind == "excluded" and hit.start >= start]
+    between = [check.context.text[no:wish] for wish in wished for no in nos if no <= wish]
+    return any(len(words.split()) <= 3 and "," not in words for words in between)
+
+
+def _opening(check: Check, start: int, end: int) -> int:
+    """How far a condition on the yes is looked for: all through its own sentence, at the opening of any other."""
+    own = check.wish is not None and start <= check.wish[0] < end
+    return end if own else min(end, start + _OPENING)
+
+
+def _unread_sentences(check: Check) -> list[Stretch]:
+    """The sentences of the text that no other intent was read from."""
+    others = [where for wish, where in check.wishes if not acts_as(wish, check.action)]
+    found = []
+    at = 0
+    while at < len(check.context.text):
+        start, end = check.around.sentence(at)
+        if not any(start <= a < end for a, _ in others):
+            found.append((start, end))
+        at = end + 1
+    return found
+
+
+def _asks(check: Check) -> bool:
+    """Whether the sentence of the wish asks instead of answering ("is the second one quiet?"; not "can I take it?")."""
+    start, end = check.sentence()
+    text = check.context.text
+    opening = end - len(text[start:end].lstrip(" ,\u00a1\u00bf\"'"))
+    hits = check.cues.hits("asks", "accept", "yes")
+    asking = any(hit.kind == "asks" and hit.start <= opening < hit.end for hit in hits)
+    marked = text[end : end + 1] == "?" or "\u00bf" in text[start:end]
+    return asking and (marked or check.context.channel is Channel.VOICE)
