@@ -179,8 +179,10 @@ def _voice(settings: Settings) -> tuple[Hearing, Speaking]:
     from voice.tts_elevenlabs import ElevenLabsSpeaking
 
     return (
-        ElevenLabsHearing(settings.elevenlabs_api_key, settings.elevenlabs_base_url),
-        ElevenLabsSpeaking(settings.elevenlabs_api_key, settings.elevenlabs_voice_id, settings.elevenlabs_base_url),
+        ElevenLabsHearing(api_key=settings.elevenlabs_api_key, base_url=settings.elevenlabs_base_url),
+        ElevenLabsSpeaking(
+            api_key=settings.elevenlabs_api_key, voice=settings.elevenlabs_voice_id, base_url=settings.elevenlabs_base_url
+        ),
     )
 
 

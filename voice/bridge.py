@@ -21,12 +21,14 @@ from pipeline.speech import Piece
 from pipeline.store import SpokenRow
 from voice import machine as m
 from voice import twilio_codec as codec
+from voice.stt_elevenlabs import Committed, HearingEvent, HearingLost, HearingUnavailable
 from voice.vad import Detector, Edge
 
 log = logging.getLogger("clara.voice")
 
 LUMP_FRAMES = 4  # 80 ms to the transcriber
-MOST_BACKLOG = 250  # frames kept while the transcriber connects: 5 s
+MOST_RECONNECTS = 5
+MOST_BACKLOG = 62  # lumps kept while the transcriber connects: 5 s
 BACKCHANNELS = frozenset({"mhm", "mm", "mmm", "mm-hmm", "mhmm", "uh-huh", "uh huh", "hm", "hmm", "ajá", "aja", "ujum", "eh"})
 
 
@@ -38,22 +40,14 @@ class Socket(Protocol):
     async def send(self, text: str) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
-    """Final words of the transcriber."""
-
-    text: str
-    low_confidence: bool
-
-
 class HearingSession(Protocol):
-    """One connection to the transcriber."""
+    """One connection to the transcriber; iterating gives its events to the end."""
 
     async def send(self, ulaw: bytes) -> None: ...
 
     async def commit(self) -> None: ...
 
-    def words(self) -> AsyncIterator[Words]: ...
+    def __aiter__(self) -> AsyncIterator[HearingEvent]: ...
 
     async def close(self) -> None: ...
 
@@ -215,22 +209,25 @@ class Bridge:
     async def _hear(self) -> None:
         """Feeds the transcriber and reads its words. A lost connection is opened again; what was said meanwhile is lost to it, not to the call."""
         failures = 0
-        while failures < 5:
+        while failures < MOST_RECONNECTS:
             try:
                 session = await self.hearing.open(None)
+            except HearingUnavailable as unavailable:
+                lost = unavailable.lost
+            else:
                 failures = 0
+                feeding = asyncio.create_task(self._feed_hearing(session))
                 try:
-                    async with asyncio.TaskGroup() as group:
-                        group.create_task(self._feed_hearing(session))
-                        group.create_task(self._read_words(session))
+                    lost = await self._read_words(session)
                 finally:
+                    feeding.cancel()
                     await session.close()
-            except* (OSError, ConnectionError, RuntimeError) as lost:
-                failures += 1
-                log.warning("call.hearing_lost call=%s reason=%s", self.call.id, lost.exceptions[0])
-                if failures < 5:
-                    self._feed(m.Heard(""))
-            await asyncio.sleep(0.05 * 2**failures if failures else 0)
+            failures = failures + 1 if lost.retryable else MOST_RECONNECTS
+            log.warning("call.hearing_lost call=%s reason=%s", self.call.id, lost.reason)
+            self._feed(m.Heard(""))
+            await asyncio.sleep(0.05 * 2**failures)
+        # Without ears there is no call: it ends, and what was promised goes out as a text.
+        self._over.set()
 
     async def _feed_hearing(self, session: HearingSession) -> None:
         while True:
@@ -240,10 +237,13 @@ class Bridge:
                 lump = self._to_hear.popleft()
                 await (session.commit() if lump is None else session.send(lump))
 
-    async def _read_words(self, session: HearingSession) -> None:
-        async for words in session.words():
-            self._feed(m.Heard(words.text, words.low_confidence))
-        raise ConnectionError("the transcriber ended its stream")
+    async def _read_words(self, session: HearingSession) -> HearingLost:
+        async for event in session:
+            if isinstance(event, Committed):
+                self._feed(m.Heard(event.text, event.low_confidence))
+            elif isinstance(event, HearingLost):
+                return event
+        return HearingLost("the transcriber ended its stream", retryable=True)
 
     async def _synthesise(self) -> None:
         """One sentence after the other; a cut cancels the one that runs."""
@@ -320,4 +320,4 @@ def _grown(known: SpokenRow, newer: SpokenRow) -> SpokenRow:
     )  # fmt: skip
 
 
-__all__ = ["Bridge", "Hearing", "HearingSession", "Piece", "Socket", "Speaking", "Words"]
+__all__ = ["Bridge", "Hearing", "HearingSession", "Piece", "Socket", "Speaking"]
