@@ -21,7 +21,7 @@ from pipeline.core.checks.evidence import (
     value_faults,
 )
 from pipeline.core.checks.roles import Surroundings
-from pipeline.core.cues import CueText
+from pipeline.core.cues import CueText, Hit
 from pipeline.core.reading import Affirmation, Intent, Reading, Referent, Role, Wish
 
 _ACTING = {
@@ -110,10 +110,11 @@ class Check:
         """Where the words stand that point at a record."""
         return place(self.context.text, self.reading.refers_to.span)
 
-    def ordinals(self) -> tuple[int, ...]:
-        """The places in a list that the words of the wish name ("the second one")."""
+    def ordinals(self) -> dict[int, Hit]:
+        """The places in a list that the words of the wish name ("the second one"). A number inside a date belongs to the date."""
         stretches = [where for where in (self.wish, self.pointer()) if where is not None]
-        return tuple(dict.fromkeys(n for where in stretches for n in self.cues.ordinals(*where)))
+        found = {number: hit for where in stretches for number, hit in self.cues.ordinals(*where)}
+        return {n: hit for n, hit in found.items() if not any(one.overlaps(hit.start, hit.end) for one in self.placed)}
 
     def describes(self, one: Placed) -> bool:
         """Whether a mention says when a record is: it stands in the words that point at it, or beside the word "tour"."""

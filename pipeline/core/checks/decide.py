@@ -193,7 +193,7 @@ def _accept(check: Check) -> Decided:
     if not named and context.on_record.proposals:
         waiting: list[OpenOffer | OpenProposal] = [*context.on_record.offers, *context.on_record.proposals]
         faults.append(Fault(About.WHICH, "yes_to_what", starts(waiting)))
-    faults += [*check.faults, *yes_faults(check, "accept", named), *_excluded_faults(check, visits)]
+    faults += [*check.faults, *yes_faults(check, named, offered=True), *_excluded_faults(check, visits)]
     if faults or offer is None:
         return _ask(faults, record=offer.id if offer else None)
     return _on_record(check, Action.ACCEPT, offer, _settled(offer.id, context), context.lineage, visits)
@@ -250,7 +250,7 @@ def _confirm_tour(check: Check) -> Decided:
     visits = check.of_role(Role.VISIT)
     pointer = replace(check.reading.refers_to, kind=Referent.TOUR if check.reading.refers_to.id else Referent.NONE)
     tour, faults = pick(_live_tours(context), pointer, visits)
-    faults += [*check.faults, *yes_faults(check, "yes", bool(visits)), *_excluded_faults(check, visits)]
+    faults += [*check.faults, *yes_faults(check, bool(visits)), *_excluded_faults(check, visits)]
     if faults or tour is None:
         return _ask(faults, record=tour.id if tour else None)
     if tour.state is not TourState.PROPOSED:
@@ -269,7 +269,7 @@ def _confirm_proposal(check: Check) -> Decided:
     readings = tuple(dict.fromkeys((proposal.start, *proposal.readings)))
     choices = tuple(CalendarValue(date=at.date(), time=at.time()) for at in readings)
     meant = [at for at in readings if all(any(fits(at, value) for value in one.readings) for one in visits)]
-    faults = [*check.faults, *yes_faults(check, "yes", bool(visits)), *_excluded_faults(check, visits)]
+    faults = [*check.faults, *yes_faults(check, bool(visits)), *_excluded_faults(check, visits)]
     if visits and len(meant) != 1:
         faults.append(Fault(About.RESTATE, "restatement_open" if meant else "restatement_names_no_reading", choices))
     claimed = check.reading.affirmation.kind is Affirmation.RESTATED

@@ -150,10 +150,10 @@ def _pieces(
     """An expression that several spans cover, or one span in part: the whole must mean what its pieces mean."""
     at = expression.start
     for one in sorted(claims, key=lambda p: p.start):
-        if one.start > at and not cues.only("filler", at, one.start):
+        if one.start > at and not cues.only(at, one.start, "filler"):
             return [Fault(about, "date_claimed_in_part")]
         at = max(at, one.end)
-    if at < expression.end and not cues.only("filler", at, expression.end):
+    if at < expression.end and not cues.only(at, expression.end, "filler"):
         return [Fault(about, "date_claimed_in_part")]
     whole = resolve_words(context.text[expression.start : expression.end], language, context)
     if whole.status == "none":

@@ -165,7 +165,7 @@ class Surroundings:
                 continue
             if self._near(hit.end, start, words):
                 return True
-            if fillers and self._near(hit.end, start, 3) and self._cues.only("filler", hit.end, start):
+            if fillers and self._near(hit.end, start, 3) and self._cues.only(hit.end, start, "filler"):
                 return True
         return False
 
@@ -178,7 +178,7 @@ class Surroundings:
     def _excluded_by_neighbour(self, start: int) -> bool:
         """ "Not Thursday or Friday": what is said of the first is said of the second."""
         for a, b in self._zones:
-            if b <= start and self._cues.text[b:start].strip() and self._cues.only("join", b, start):
+            if b <= start and self._cues.text[b:start].strip() and self._cues.only(b, start, "join"):
                 return "," not in self._cues.text[b:start] and (
                     self._before(a, 3, "excluded") or self._before(a, 0, "replaced")
                 )
@@ -195,7 +195,7 @@ class Surroundings:
         return tuple(groups)
 
     def _adjoins(self, end: int, start: int) -> bool:
-        return start <= end or (self._same_sentence(end, start) and self._cues.only("filler", end, start))
+        return start <= end or (self._same_sentence(end, start) and self._cues.only(end, start, "filler"))
 
 
 def role_faults(around: Surroundings, action: Action, ref: datetime) -> list[Fault]:

@@ -13,10 +13,10 @@ from pipeline.core.types import Channel
 _OPENING = 20  # letters of a sentence in which "but" and its like speak about the sentence before
 
 
-def yes_faults(check: Check, kind: str, names_it: bool) -> list[Fault]:
-    """What speaks against the yes. `kind` is the list of words for it; `names_it`: the words also name the slot or the offer."""
+def yes_faults(check: Check, names_it: bool, offered: bool = False) -> list[Fault]:
+    """What speaks against the yes. `names_it`: the words also name the slot or the offer; `offered`: it is for a slot from a list."""
     faults = []
-    if not (check.sentence_says(kind) if names_it and kind == "accept" else names_it or check.wish_says(kind)):
+    if not (_takes(check) if names_it and offered else names_it or check.wish_says("yes", *["accept"] * offered)):
         faults.append(Fault(About.RESTATE, "no_words_for_a_yes"))
     for start, end in [check.sentence()] if names_it else _unread_sentences(check):
         if check.around.says(start, end, "negation"):
@@ -38,6 +38,14 @@ def negated(check: Check, kind: str) -> bool:
     nos = [hit.end for hit in hits if hit.kind == "excluded" and hit.start >= start]
     between = [check.context.text[no:wish] for wish in wished for no in nos if no <= wish]
     return any(len(words.split()) <= 3 and "," not in words for words in between)
+
+
+def _takes(check: Check) -> bool:
+    """Whether the sentence takes what it names: by a word for it, or by naming it and saying nothing else."""
+    named = [(hit.start, hit.end) for hit in check.ordinals().values()] + [(one.start, one.end) for one in check.placed]
+    return check.sentence_says("accept", "yes") or check.cues.only(
+        *check.sentence(), "filler", "naming", "harmless", besides=named
+    )
 
 
 def _opening(check: Check, start: int, end: int) -> int:

@@ -53,32 +53,33 @@ class CueText:
 
     def _of(self, kind: str) -> tuple[Hit, ...]:
         if kind not in self._lists:
-            self._lists[kind] = tuple(
-                Hit(self._places[match.start()], self._places[match.end() - 1] + 1, kind)
-                for match in _PATTERNS[kind].finditer(self._folded)
-            )
+            self._lists[kind] = tuple(self._hit(match, kind) for match in _PATTERNS[kind].finditer(self._folded))
         return self._lists[kind]
+
+    def _hit(self, match: re.Match[str], kind: str) -> Hit:
+        return Hit(self._places[match.start()], self._places[match.end() - 1] + 1, kind)
 
     def has(self, kind: str, start: int = 0, end: int | None = None) -> bool:
         """Whether a cue of the list stands inside the given stretch."""
         end = len(self.text) if end is None else end
         return any(hit.start >= start and hit.end <= end for hit in self.hits(kind))
 
-    def only(self, kind: str, start: int, end: int) -> bool:
-        """Whether a stretch holds nothing but cues of the list, white space and commas."""
+    def only(self, start: int, end: int, *kinds: str, besides: Iterable[tuple[int, int]] = ()) -> bool:
+        """Whether a stretch holds nothing but cues of the lists, the stretches of `besides`, white space, commas and dashes."""
         rest = list(self.text[start:end])
-        for hit in self.hits(kind):
-            for at in range(max(hit.start, start), min(hit.end, end)):
+        covered = [(hit.start, hit.end) for kind in kinds for hit in self._of(kind)]
+        for a, b in (*covered, *besides):
+            for at in range(max(a, start), min(b, end)):
                 rest[at - start] = " "
         return not "".join(rest).strip(" \t\r\n,-")
 
-    def ordinals(self, start: int, end: int) -> tuple[int, ...]:
-        """The ordinals ("the second one" is 2, "the last" is -1) that stand inside the given stretch."""
+    def ordinals(self, start: int, end: int) -> tuple[tuple[int, Hit], ...]:
+        """The ordinals inside the given stretch: "the second one" is 2, "the last" is -1."""
         return tuple(
-            number
+            (number, hit)
             for number, pattern in _ORDINALS.items()
             for match in pattern.finditer(self._folded)
-            if self._places[match.start()] >= start and self._places[match.end() - 1] < end
+            if (hit := self._hit(match, "ordinal")).start >= start and hit.end <= end
         )
 
     def breaks(self) -> tuple[int, ...]:
