@@ -1,11 +1,11 @@
 """Text to µ-law speech for the stand-ins: espeak-ng where it is installed, syllable-like tones elsewhere.
 
-What matters is length and rhythm: a long sentence takes long, words have gaps, clauses have longer ones, and two people sound different.
-Nothing recognises the sound; what was said travels in the watermark.
+What matters is length and rhythm: a long sentence takes long, words have gaps, clauses have longer ones, and two
+people sound different. Nothing recognises the sound; what was said travels in the watermark.
 
-Invariants: the same text, locale, voice and engine give the same bytes; the result is never empty and is a whole number of 20 ms frames,
-padded with silence (0xFF). Results are cached. `speak` may take tens of milliseconds the first time (a child process under espeak-ng);
-a caller with an event loop to keep runs it in a thread (`say`).
+Invariants: the same text, locale, voice and engine give the same bytes; the result is never empty and is a whole
+number of 20 ms frames, padded with silence (0xFF). Results are cached. `speak` may take tens of milliseconds the
+first time (a child process under espeak-ng); a caller with an event loop to keep runs it in a thread (`say`).
 """
 
 from __future__ import annotations

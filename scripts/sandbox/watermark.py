@@ -1,11 +1,13 @@
 """A number in every frame of synthetic speech, in the lowest bit of each µ-law byte, where nobody can hear it.
 
-The phone and the synthesiser stand-ins mark what they say; the transcriber stand-in and the phone read the mark and so know which
-utterance a piece of audio belongs to and how far it got. The gateway passes µ-law through untouched, so the mark survives it; a gateway
-that transcodes, mixes or scales audio destroys the mark, which is a defect that tests then see (VO-1).
+The phone and the synthesiser stand-ins mark what they say; the transcriber stand-in and the phone read the mark and
+so know which utterance a piece of audio belongs to and how far it got. The gateway passes µ-law through untouched, so
+the mark survives it; a gateway that transcodes, mixes or scales audio destroys the mark, which is a defect that tests
+then see (VO-1).
 
-One frame is 160 bytes, hence 160 bits: magic (24), utterance (64), frame index (24), frame count (24), check sum (24) over the middle
-three. A frame is found wherever it stands in a stream, however the stream was cut into messages: a reader searches for the magic.
+One frame is 160 bytes, hence 160 bits: magic (24), utterance (64), frame index (24), frame count (24), check sum (24)
+over the middle three. A frame is found wherever it stands in a stream, however the stream was cut into messages: a
+reader searches for the magic.
 
 Pure; never allocates utterance numbers.
 """

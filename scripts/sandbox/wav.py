@@ -1,10 +1,11 @@
 """G.711 µ-law by table, a two-channel WAV file of a call, and the few measurements that tests make on it.
 
-A recording is two tracks on one timeline: the caller's (left) and Clara's (right). A track is a set of µ-law pieces with the instant, in
-milliseconds of media time, at which each begins; what no piece covers is silence. Where pieces overlap, the later one wins.
+A recording is two tracks on one timeline: the caller's (left) and Clara's (right). A track is a set of µ-law pieces
+with the instant, in milliseconds of media time, at which each begins; what no piece covers is silence. Where pieces
+overlap, the later one wins.
 
-Invariants: 8,000 samples per second, one byte each, 8 bytes per millisecond; level 0 is digital silence. The module is pure apart from
-`write` and `read`, which touch the file that they are given.
+Invariants: 8,000 samples per second, one byte each, 8 bytes per millisecond; level 0 is digital silence. The module
+is pure apart from `write` and `read`, which touch the file that they are given.
 """
 
 from __future__ import annotations
