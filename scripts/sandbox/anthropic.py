@@ -99,11 +99,9 @@ class _Service:
         refusal, body = self._checked(request, raw)
         if refusal is not None:
             return self._refused(refusal, raw, started, "messages")
-        if fault := self.world.faults.take(SLOW):
-            await self.world.pause(float(fault.get("seconds", 1.0)))
-            if await request.is_disconnected():  # its faults belong to the next caller
-                self.world.see(PROVIDER, "messages", started=started, body=raw, fault=SLOW)
-                return Response(status_code=499)
+        if (fault := self.world.faults.take(SLOW)) and await self._left(request, float(fault.get("seconds", 1.0))):
+            self.world.see(PROVIDER, "messages", started=started, body=raw, fault=SLOW)
+            return Response(status_code=499)
         for name, (status, kind) in _STATUS.items():
             if fault := self.world.faults.take(name):
                 return self._failed(fault, status, kind, raw, started)
@@ -172,6 +170,15 @@ class _Service:
         answer = json.dumps(_info(wanted) if wanted else listed).encode()
         self.world.see(PROVIDER, "models", started=started, answer=answer, status=200)
         return Response(answer, media_type="application/json", headers=self._headers())
+
+    async def _left(self, request: Request, seconds: float) -> bool:
+        """Waits; whether the caller left meanwhile (then further faults belong to the next one)."""
+        until = time.perf_counter() + seconds
+        while time.perf_counter() < until and not self.world.closing.is_set():
+            if await request.is_disconnected():
+                return True
+            await self.world.pause(0.02)
+        return False
 
     def _checked(self, request: Request, raw: bytes, counting: bool = False) -> tuple[Objection | None, Any]:
         refusal = unauthorised(request.headers, self.world.keys.anthropic_api_key)
