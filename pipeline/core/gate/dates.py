@@ -1,14 +1,14 @@
 """Dates and times in prose, by the calendar resolver's own token tables (OG-2).
 
-On a committing turn every date, time or relative day must stand in a fact: what the detector finds outside the facts is refused, and so is
-what stands around a fact and changes its meaning ("two weeks after [Tuesday, July 21]"). On other turns prose may name a date
+On a committing turn every date, time or relative day must stand in a fact: what the detector finds outside the facts is refused (words
+that make another day of a fact, "two weeks after [Tuesday, July 21]", are rules of the lexicon). On other turns prose may name a date
 that resolves to a value of the turn's allow-set; forms are compared by value, so that "1 PM", "13:00" and "la una de la tarde" are one
 (OG-5). Without a reference instant only words that name the same allowed value on two different days can be compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from functools import lru_cache
@@ -27,18 +27,14 @@ class Allowed:
     instants: frozenset[datetime]
 
 
-def unvouched(outgoing: Outgoing, text: str, prose: str, spans: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
+def unvouched(outgoing: Outgoing, text: str, prose: str) -> Iterator[tuple[int, int, str]]:
     """Date expressions that nothing vouches for: start, end, rule. `prose` is `text` with the facts blanked."""
-    locales = _locales(outgoing.locale)
-    found = detect(prose, locales)
     if outgoing.committing:
-        for each in found:
+        for each in detect(prose, _locales(outgoing.locale)):
             yield each.start, each.end, "outside_fact"
-        if spans and not found:
-            yield from _around_facts(text, spans, locales)
     elif outgoing.allow is not None:
         allowed = _allowed(outgoing.allow)
-        for each in found:
+        for each in detect(prose, _locales(outgoing.locale)):
             if not _named(text[each.start : each.end], outgoing, allowed):
                 yield each.start, each.end, "not_allowed"
 
@@ -47,24 +43,6 @@ def _locales(locale: str) -> tuple[str, ...]:
     """The reply's locale first, then every other supported one."""
     first = locale[:2].lower()
     return (first, *(other for other in supported_locales() if other != first))
-
-
-def _around_facts(text: str, spans: Sequence[tuple[int, int, str]], locales: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    """Words beside a fact that make another date of it."""
-    for each in detect(text, locales):
-        for start, end, _ in spans:
-            if each.start < start < each.end < end or start < each.start < end < each.end:
-                yield each.start, each.end, "around_fact"
-                break
-            if each.start <= start and end <= each.end and (each.start, each.end) != (start, end):
-                before, after = text[each.start : start], text[end : each.end]
-                if _weighty(before) or _weighty(after):
-                    yield each.start, each.end, "around_fact"
-                break
-
-
-def _weighty(words: str) -> bool:
-    return any(word.isalnum() and len(word) > 3 for word in words.split())
 
 
 def _allowed(values: frozenset[str]) -> Allowed:
@@ -97,7 +75,10 @@ def _named(span: str, outgoing: Outgoing, allowed: Allowed) -> bool:
         return _reads(span, outgoing.now.replace(tzinfo=None), zone, outgoing.locale, allowed)
     noon = time(12)
     return any(
-        all(_reads(span, datetime.combine(day - timedelta(days=back), noon), ZoneInfo("UTC"), outgoing.locale, allowed) for back in (1, 5))
+        all(
+            _reads(span, datetime.combine(day - timedelta(days=back), noon), ZoneInfo("UTC"), outgoing.locale, allowed)
+            for back in (1, 5)
+        )
         for day in allowed.days or {date(2001, 1, 1)}
     )
 

@@ -22,7 +22,22 @@ from pipeline.core.segments import Fact, spans_of
 _WHOLE_TEXT: Final = frozenset({"confirmation", "narration", "machine_denial", "personal_data"})
 _SECRET: Final = frozenset({"access_code", "personal_data"})
 _MAY_EQUAL: Final = frozenset(  # kinds of facts whose digits may happen to equal those of a code
-    {"address", "amount", "phone", "unit", "reference", "date", "time", "datetime", "fact", "count", "number", "email", "hours", "year"}
+    {
+        "address",
+        "amount",
+        "phone",
+        "unit",
+        "reference",
+        "date",
+        "time",
+        "datetime",
+        "fact",
+        "count",
+        "number",
+        "email",
+        "hours",
+        "year",
+    }
 )
 _HIDDEN: Final = "•••"
 
@@ -33,7 +48,7 @@ def findings_of(outgoing: Outgoing, text: str) -> tuple[Finding, ...]:
     """Everything that speaks against the text, in the order of the text."""
     spans = spans_of(outgoing.segments)
     prose = blank(text, spans)
-    raw = [*_dates(outgoing, text, prose, spans), *_words(outgoing, text, prose), *_shapes(text), *_sources(outgoing)]
+    raw = [*_dates(outgoing, text, prose), *_words(outgoing, text, prose), *_shapes(text), *_sources(outgoing)]
     raw += _codes(outgoing, text, spans)
     raw += _people(outgoing, text)
     unique = {(cls, start, end, rule): None for cls, start, end, rule in raw}
@@ -56,8 +71,8 @@ def _finding(outgoing: Outgoing, text: str, claim_class: str, start: int, end: i
     return Finding(claim_class, start, end, token, rule, enforced(outgoing, claim_class))
 
 
-def _dates(outgoing: Outgoing, text: str, prose: str, spans: Spans) -> Iterator[Raw]:
-    for start, end, rule in unvouched(outgoing, text, prose, spans):
+def _dates(outgoing: Outgoing, text: str, prose: str) -> Iterator[Raw]:
+    for start, end, rule in unvouched(outgoing, text, prose):
         yield "date_time", start, end, rule
 
 
@@ -68,12 +83,14 @@ def _words(outgoing: Outgoing, text: str, prose: str) -> Iterator[Raw]:
     for view, everything in views:
         for mention in known.mentions(known.words(fold(view))):
             rule = mention.rule
-            if (everything or rule.claim_class in _WHOLE_TEXT) and _applies(outgoing, rule.claim_class, rule.audience, rule.unrecorded):
+            if (everything or rule.claim_class in _WHOLE_TEXT) and _applies(
+                outgoing, rule.claim_class, rule.audience, rule.unrecorded
+            ):
                 yield rule.claim_class, mention.start, mention.end, rule.id
 
 
 def _applies(outgoing: Outgoing, claim_class: str, audience: str | None, unrecorded: bool) -> bool:
-    if audience is not None and audience != outgoing.audience:
+    if (audience is not None and audience != outgoing.audience) or (claim_class == "date_time" and not outgoing.committing):
         return False
     if claim_class != "confirmation":
         return True

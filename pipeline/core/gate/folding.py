@@ -51,10 +51,9 @@ _LETTER_NAME: Final = re.compile(
     r"|INDICATOR SYMBOL|TAG LATIN (?:CAPITAL|SMALL)|LATIN SUBSCRIPT SMALL|MODIFIER LETTER (?:CAPITAL|SMALL)) "
     r"(?:LETTER )?([A-Z])$"
 )
+_FINAL_ACCENT: Final = re.compile(r"[áéíóúÁÉÍÓÚ](?!\w)")
 _SIMPLE: Final = re.compile(r"[\x00-\x7fáéíóúüñÁÉÍÓÚÜÑ¿¡‘’“”–—…€£ºª\xa0" + FACT + "]*")
-_SIMPLE_TABLE: Final = str.maketrans(
-    "áéíóúüñÁÉÍÓÚÜÑ‘’“”–—…ºª\xa0`", "aeiouunAEIOUUN''\"\"--.oa '"
-)
+_SIMPLE_TABLE: Final = str.maketrans("áéíóúüñÁÉÍÓÚÜÑ‘’“”–—…ºª\xa0`", "aeiouunAEIOUUN''\"\"--.oa '")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +72,12 @@ class Folded:
             return at, at
         return self.origin[start], self.origin[end - 1] + 1
 
-    def accented(self, at: int) -> bool:
-        """Whether the character of the original behind `plain[at]` bears a mark that folding took away."""
-        return self.text[self.origin[at]].lower() != self.lower[at]
+    def accents(self) -> dict[int, str]:
+        """Accented vowels that end a word: index into `lower` and the letter with its accent (it tells "llamé" from "llame")."""
+        if self.text.isascii():
+            return {}
+        at = {self.origin[i]: i for i in range(len(self.origin))} if not isinstance(self.origin, range) else self.origin
+        return {at[match.start()]: match.group().lower() for match in _FINAL_ACCENT.finditer(self.text)}
 
 
 def fold(text: str) -> Folded:

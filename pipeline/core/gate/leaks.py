@@ -302,7 +302,10 @@ def _rebased(spelling: Spelling, wanted: Targets, numeric: set[str]) -> bool:
                     return True
             except ValueError:
                 continue
-    turned = "".join(str((int(c) + 5) % 10) if c.isdigit() and c.isascii() else c for c in codecs.encode(" ".join(spelling.words), "rot13"))
+    turned = "".join(
+        str((int(c) + 5) % 10) if c.isdigit() and c.isascii() else c
+        for c in codecs.encode(" ".join(spelling.words), "rot13")
+    )
     return spelled(Spelling(turned), wanted) is not None
 
 
@@ -524,4 +527,3 @@ def _mixed(plain: str, wanted: Targets) -> Hit | None:
         return None
     squashed = re.sub(r"[\W_]+", "", plain).upper()
     return Hit(0, len(plain), "squashed") if any(target.value in squashed for target in mixed) else None
-

@@ -32,11 +32,17 @@ from typing import Any, Final, TypeAlias
 from pipeline.core.gate.folding import FACT, Folded, fold
 
 _TOKEN: Final = re.compile(
-    r"[a-z]+(?=n't(?![a-z]))|n't|'[a-z]+|[a-z]+|\d+(?:[.,]\d+)*|" + FACT + r"+|(?<![a-z0-9])-|-(?![a-z0-9])|[^\sa-z0-9-]"
+    r"[a-z]+(?=n't(?![a-z]))|n't|'[a-z]+|[a-z]+|\d+(?:[.,]\d+)*|"
+    + FACT
+    + r"+|\n+|(?<![a-z0-9])-|-(?![a-z0-9])|[^\sa-z0-9-]"
 )
 _SIGNS: Final = {"#": "№", "@": "¤"}  # literal signs, apart from the lexicon's own
 _SENTENCE_END: Final = frozenset(".?!;")
-_CLAUSE_END: Final = frozenset(".?!;:,()-\"")
+_CLAUSE_END: Final = frozenset('.?!;:,()-"')
+_ACCENTS: Final = dict(zip("aeiou", "áéíóú", strict=True))
+_ACCENTED: Final = frozenset("áéíóú")
+_WRITTEN: Final = re.compile(_TOKEN.pattern.replace("[a-z]", "[a-záéíóú]").replace("[^\\sa-z0-9", "[^\\sa-záéíóú0-9"))
+_FINAL_VOWEL: Final = re.compile(r"[aeiou](?=\\? |$)")
 _EDGES: Final = {
     "^": r"(?:(?<= [.?!;:,¿¡\-\"(] )|(?<=^ ))",
     "$": r"(?=[.?!;:,)\-\"] |$)",
@@ -47,18 +53,21 @@ _EDGES: Final = {
 _BRACES: Final = re.compile(r"\{([^{}]*)\}")
 
 
-Part: TypeAlias = str | tuple[Sequence[str], bool]
-"""One element of a pattern: an edge or gap (regular expression), or its words and whether they may be absent."""
+Part: TypeAlias = str | tuple[Sequence[str], str]
+"""One element of a pattern: an edge or gap (regular expression), or its words and what may stand in their place: "" nothing else,
+"?" anything, "$" the end of the sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. id is what a finding reports; audience None means everybody."""
+    """One rule. id is what a finding reports; asking: only a question claims it; audience None: everybody; unrecorded: it is a
+    claim even where no tour is in play."""
 
     claim_class: str
     id: str
     spare: frozenset[str]
     unless: re.Pattern[str] | None
+    asking: bool
     audience: str | None
     unrecorded: bool
 
@@ -121,16 +130,18 @@ class Lexicon:
     large: frozenset[str]
     joiners: frozenset[str]
     lone: frozenset[str]
+    abbreviations: frozenset[str]
+    named: frozenset[str]
 
     def words(self, folded: Folded) -> Words:
         """The tokens of a folded text."""
         tokens: list[str] = []
         places: list[tuple[int, int]] = []
-        numbers, number_at = self.numbers, -1
+        numbers, accents, number_at = self.numbers, folded.accents(), -1
         for match in _TOKEN.finditer(folded.lower):
             word, place = match.group(), match.span()
-            if word in numbers or "0" <= word[0] <= "9":
-                size = "##" if word in self.large or len(word) > 2 and word[0] <= "9" else "#"
+            if (word in numbers or "0" <= word[0] <= "9") and word not in self.named:
+                size = "##" if word in self.large or (len(word) > 2 and word[0] <= "9") else "#"
                 if number_at == len(tokens) - 2 >= 0 and tokens[-1] in self.joiners:
                     tokens.pop()
                     places.pop()
@@ -142,8 +153,14 @@ class Lexicon:
                 word = word if word in self.lone else size
             elif word[0] == FACT:
                 word = "@"
+            elif word[0] == "\n":
+                word = ";"
+            elif word == "." and tokens and tokens[-1] in self.abbreviations:
+                continue
             elif word in _SIGNS:
                 word = _SIGNS[word]
+            elif accents and place[1] - 1 in accents:
+                word = word[:-1] + accents[place[1] - 1]
             tokens.append(word)
             places.append(place)
         line = " " + " ".join(tokens) + " "
@@ -152,7 +169,10 @@ class Lexicon:
         for token in tokens:
             starts.append(at)
             at += len(token) + 1
-        return Words(line, tuple(starts), tuple(places), frozenset(tokens), folded)
+        distinct = set(tokens)
+        if accents:
+            distinct.update(_plain(word) for word in tokens if word[-1] in _ACCENTED)
+        return Words(line, tuple(starts), tuple(places), frozenset(distinct), folded)
 
     def mentions(self, words: Words) -> Iterator[Mention]:
         """Every mention that is a claim, at most one per rule and pattern."""
@@ -169,10 +189,10 @@ class Lexicon:
         return Mention(rule, *words.folded.span(low, high))
 
     def _spared(self, words: Words, rule: Rule, start: int, end: int) -> bool:
-        if not rule.spare and rule.unless is None:
-            return False
         line = words.line
         low, high = _sentence(line, start, end)
+        if rule.asking and line[high - 2 : high] != "? ":
+            return True
         if rule.unless is not None and rule.unless.search(line, low, high):
             return True
         before, inside = line[low:start].split(), line[start:end].split()
@@ -181,7 +201,7 @@ class Lexicon:
             return True
         if "asked" in rule.spare and self._asked(before, inside, line[high - 2 : high] == "? "):
             return True
-        return "conditional" in rule.spare and self._conditional(words, clause[-8:], inside, start)
+        return "conditional" in rule.spare and self._conditional(clause[-8:], inside)
 
     def _negated(self, window: Sequence[str]) -> bool:
         text = self.clauses.neutral.sub("", " ".join(window) + " ")
@@ -195,20 +215,8 @@ class Lexicon:
         opening = [word for word in (*before, *inside) if word not in self.clauses.openers and word not in _CLAUSE_END]
         return bool(opening) and opening[0] in self.clauses.questions
 
-    def _conditional(self, words: Words, clause: Sequence[str], inside: Sequence[str], start: int) -> bool:
-        text = " " + " ".join((*clause, *inside)) + " "
-        for match in self.clauses.conditionals.finditer(text):
-            if match[1] != "si" or not self._affirmed(words, start, len(clause)):
-                return True
-        return False
-
-    def _affirmed(self, words: Words, start: int, back: int) -> bool:
-        """Whether the "si" before a mention is an accented one, which says yes."""
-        here = next((i for i, at in enumerate(words.starts) if at >= start), len(words.starts))
-        return any(
-            words.line.startswith("si ", words.starts[i]) and words.folded.accented(words.places[i][1] - 1)
-            for i in range(max(0, here - back - 1), min(here + 2, len(words.starts)))
-        )
+    def _conditional(self, clause: Sequence[str], inside: Sequence[str]) -> bool:
+        return self.clauses.conditionals.search(" " + " ".join((*clause, *inside)) + " ") is not None
 
 
 def _sentence(line: str, start: int, end: int) -> tuple[int, int]:
@@ -254,6 +262,7 @@ class _Reader:
         self.values = {_plain(word): value for data in raw for word, value in number_words(data).items()}
         self.lone = self._all("numbers", "lone")
         self.common = self._all("words", "common")
+        self.named = self._all("words", "named")
         self.sets: Mapping[str, Sequence[str]] = {}
         self.number: Sequence[str] = ()
 
@@ -261,7 +270,7 @@ class _Reader:
         by_word: dict[str, list[Pattern]] = {}
         for data in self.raw:
             self.sets = {name: self._expand_all(words) for name, words in data["sets"].items()}
-            self.number = ("#", "##", *data["numbers"]["also"])
+            self.number = ("#", "##", *self.named, *data["numbers"]["also"])
             for item in data["rule"]:
                 rule = self._rule(item, data["spare"])
                 for text in item["patterns"]:
@@ -276,10 +285,14 @@ class _Reader:
             large=frozenset(word for word, value in self.values.items() if value >= 100),
             joiners=self._all("numbers", "join"),
             lone=self.lone,
+            abbreviations=self._all("words", "abbreviations"),
+            named=self.named,
         )
 
     def _all(self, table: str, name: str) -> frozenset[str]:
-        return frozenset(_plain(word) for data in self.raw for word in data[table][name])
+        """The words of a list of all locales; one written without a final accent stands for both."""
+        words = {_written(word) for data in self.raw for word in data[table][name]}
+        return frozenset(words | {word[:-1] + _ACCENTS[word[-1]] for word in words if word[-1] in _ACCENTS})
 
     def _clauses(self) -> Clauses:
         return Clauses(
@@ -302,6 +315,7 @@ class _Reader:
             id=item["id"],
             spare=frozenset(item.get("spare", spare.get(item["class"], ()))),
             unless=re.compile("|".join(f"(?:{source})" for source in unless)) if unless else None,
+            asking=item.get("asking", False),
             audience=item.get("audience"),
             unrecorded=item.get("unrecorded", False),
         )
@@ -312,13 +326,15 @@ class _Reader:
             if element in _EDGES:
                 parts.append(_EDGES[element])
             else:
-                optional = len(element) > 1 and element.endswith("?")
-                parts.append((self._alternatives(element.removesuffix("?") if optional else element), optional))
+                absent = "?" if len(element) > 1 and element.endswith("?") else "$" if "$" in element.split("|") else ""
+                parts.append((self._alternatives(element.removesuffix("?") if absent == "?" else element), absent))
         return parts
 
     def _anchor(self, parts: Sequence[Part]) -> frozenset[str]:
         """The words through which a pattern is found: the fewest that it cannot do without, frequent ones last."""
-        needed = [{word.split(" ", 1)[0] for word in part[0]} for part in parts if isinstance(part, tuple) and not part[1]]
+        needed = [
+            {word.split(" ", 1)[0] for word in part[0]} for part in parts if isinstance(part, tuple) and not part[1]
+        ]
         rare = [words for words in needed if words.isdisjoint(self.common)]
         return frozenset(min(rare or needed, key=len))
 
@@ -329,6 +345,8 @@ class _Reader:
                 words += self.number
             elif part in {"##", "@"}:
                 words.append(part)
+            elif part == "$":
+                continue
             elif part.startswith("<") and part.endswith(">"):
                 words += self.sets[part[1:-1]]
             else:
@@ -338,7 +356,7 @@ class _Reader:
     def _expand_all(self, texts: Iterable[str]) -> list[str]:
         words: list[str] = []
         for text in texts:
-            if text.isascii() and text.isalpha() and text.islower() and text not in self.values:
+            if text.isascii() and text.isalpha() and text.islower() and text not in self.values:  # most are plain words
                 words.append(text)
             else:
                 words += (self._tokens(word) for word in _expand(text))
@@ -346,13 +364,12 @@ class _Reader:
 
     def _tokens(self, text: str) -> str:
         """A text of a rule as a token line: numbers are numbers there too."""
-        words = [match.group() for match in _TOKEN.finditer(_plain(text))]
-        return " ".join(self._token(word) for word in words)
+        return " ".join(self._token(match.group()) for match in _WRITTEN.finditer(_written(text)))
 
     def _token(self, word: str) -> str:
         if word in self.values and word not in self.lone:
             return "##" if self.values[word] >= 100 else "#"
-        return word if not word[0].isdigit() else "##" if len(word) > 2 else "#"
+        return word if not word[0].isdigit() or word in self.named else "##" if len(word) > 2 else "#"
 
 
 def _source(parts: Iterable[Part]) -> str:
@@ -361,10 +378,26 @@ def _source(parts: Iterable[Part]) -> str:
         if isinstance(part, str):
             source += part
         else:
-            words, optional = part
-            choice = "|".join(map(re.escape, sorted(set(words), key=lambda word: (-len(word), word))))
-            source += f"(?:(?:{choice}) )?" if optional else f"(?:{choice}) "
+            words, absent = part
+            choice = "|".join(map(_either, sorted(set(words), key=lambda word: (-len(word), word))))
+            source += {"": f"(?:{choice}) ", "?": f"(?:(?:{choice}) )?", "$": f"(?:(?:{choice}) |{_EDGES['$']})"}[
+                absent
+            ]
     return source
+
+
+def _either(words: str) -> str:
+    """Regular expression for the words of a rule: a final vowel without an accent stands for both."""
+    return _FINAL_VOWEL.sub(lambda match: f"[{match[0]}{_ACCENTS[match[0]]}]", re.escape(words))
+
+
+def _written(text: str) -> str:
+    """Folded, but for the accent on a word's last letter, which tells "llamé" (I called) from "llame" (call)."""
+    folded = fold(text)
+    chars = list(folded.lower)
+    for at, char in folded.accents().items():
+        chars[at] = char
+    return "".join(chars)
 
 
 def _expand(text: str) -> list[str]:

@@ -15,7 +15,9 @@ _ANY: Final = re.compile(
     r"[{}<>\[\]_=`\\|~^\ue000\ud800-\udfff]|\*\*|#{1,6} |::|\w\(|/(?:app|usr|var|home|etc|src|opt|tmp)/|[a-z][A-Z]|\b[A-Z]{4,}\b|[0-9a-f]{8}-"
     r"|[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]|\w\.\w+\.[A-Z]|\.(?:py|ts|js|json|ya?ml|sql|sh|toml)\b|[Ee]rror|Traceback|Exception"
 )
-_WHOLE: Final = re.compile(r"\W*(?:null|none|undefined|nan|nil|true|false|ok|n/a|\[\]|\{\}|error|object|todo|test)\W*", re.IGNORECASE)
+_WHOLE: Final = re.compile(
+    r"\W*(?:null|none|undefined|nan|nil|true|false|ok|n/a|\[\]|\{\}|error|object|todo|test)\W*", re.IGNORECASE
+)
 _SHAPES: Final = tuple(
     (rule, re.compile(pattern, flags))
     for rule, pattern, flags in (

@@ -140,7 +140,7 @@ class Spelling:
             yield Edge(at + 1, "".join(_unglued(match.group(), speech)))
 
     def _spelled(self, at: int) -> Iterator[Edge]:
-        """"B as in boy", and words spelled letter by letter."""
+        """ "B as in boy", and words spelled letter by letter."""
         letter = self.low[at]
         for phrase in self.speech.spelled:
             end = at + 1 + len(phrase)
@@ -198,7 +198,11 @@ class Spelling:
             if tuple(low[at : at + len(phrase)]) == phrase:
                 yield Edge(at + len(phrase), "5")
         other = at + 1
-        while other < min(at + 5, len(low)) and low[other] in speech.row_words | {"-"} and low[other] not in speech.columns:
+        while (
+            other < min(at + 5, len(low))
+            and low[other] in speech.row_words | {"-"}
+            and low[other] not in speech.columns
+        ):
             other += 1
         if other >= len(low):
             return
@@ -236,7 +240,12 @@ def _unglued(text: str, speech: Speech) -> Iterator[str]:
 def speech() -> Speech:
     """How numbers and letters are said, read from the files of all locales."""
     raw = list(locale_files().values())
-    numbers = {k: v for data in raw for name in ("units", "tens", "hundreds", "powers") for k, v in _table(data, "numbers", name)}
+    numbers = {
+        k: v
+        for data in raw
+        for name in ("units", "tens", "hundreds", "powers")
+        for k, v in _table(data, "numbers", name)
+    }
     powers = dict(item for data in raw for item in _table(data, "numbers", "powers"))
     digits = {k: str(v) for data in raw for k, v in _table(data, "numbers", "digits")}
     sounds = dict(item for data in raw for item in _table(data, "letters", "sounds"))
