@@ -235,7 +235,7 @@ class ElevenLabsHearing:
         self._low_logprob = low_logprob
 
     async def open(self, language: str | None, keyterms: Sequence[str] = ()) -> ElevenLabsSession:
-        """A session that hears. language: ISO 639-1, None: detect. keyterms: names to expect; what the vendor does not take is left out.
+        """A session that hears. language: ISO 639-1, None: detect. keyterms: names to expect.
 
         Raises `HearingUnavailable` within the connect time-out. The vendor accepts a bad request first and refuses it
         by a message, so the first message is waited for here.

@@ -1,4 +1,4 @@
-"""ElevenLabs speech synthesis behind the call's `Speaking` port: a string that passed the gate in, µ-law out (VO-1, VO-2).
+"""ElevenLabs speech synthesis behind the call's `Speaking` port: a string that passed the gate in, µ-law out (VO-2).
 
 `speak` takes nothing but the gate's `Passed`, so that no string gets here ungated, and sends its text unchanged: what
 was gated is what is spoken. The whole string is known when synthesis starts, so one HTTP request streams it. Chunks
@@ -73,7 +73,7 @@ class ElevenLabsSpeaking:
         self._speech = client.text_to_speech  # imports lazily too, and must not do so during a call
 
     async def speak(self, passed: Passed) -> AsyncIterator[bytes]:
-        """The speech of a string that passed for voice, in chunks of whole frames (µ-law, 8 kHz, mono). Raises `SpeakingFailed`."""
+        """The speech of a string that passed for voice: µ-law, 8 kHz, in whole frames. Raises `SpeakingFailed`."""
         if not isinstance(passed, Passed) or passed.channel != "voice":
             raise TypeError("only a string that the gate passed for voice is spoken")
         spoken, left = 0, self._total

@@ -200,14 +200,13 @@ class Session:
 
     async def hear(self, ulaw: bytes) -> None:
         """Adds audio to the segment and tells about it."""
-        base = self.received
         self.received += len(ulaw)
         heard = False
         for mark in self._reader.feed(ulaw):
             utterance = self.world.utterances.get(mark.utterance)
             if utterance is None:
                 continue
-            self.spoke = max(base, mark.start) + 160
+            self.spoke = mark.start + 160
             heard |= self._word(utterance, mark.index, mark.count)
         if self.silent:
             return
@@ -219,10 +218,8 @@ class Session:
         if self.segment.text != self.partial and self.received - self.shown >= PARTIAL_BYTES:
             self.partial, self.shown = self.segment.text, self.received
             await self.send("partial_transcript", text=self.partial)
-        quiet = self.received - self.spoke
-        if self.options.strategy == "vad" and self.segment.words and quiet >= self.options.silence_bytes:
-            self.commit()
-        elif self.received - self.committed >= AUTO_COMMIT_BYTES:
+        quiet = self.options.strategy == "vad" and self.received - self.spoke >= self.options.silence_bytes
+        if (quiet and self.segment.words) or self.received - self.committed >= AUTO_COMMIT_BYTES:
             self.commit()
 
     def _word(self, utterance: Utterance, index: int, count: int) -> bool:

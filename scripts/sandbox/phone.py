@@ -152,7 +152,7 @@ class Call:
         self._ended: datetime | None = None
         self._task: asyncio.Task[None] | None = None
 
-    # --- what a scenario does -------------------------------------------------------------------------------------------
+    # --- what a scenario does ---------------------------------------------------------------------------------------
 
     async def say(self, text: str, locale: str | None = None) -> Said:
         """Says `text` and returns when it has been said. locale: the call's, unless given."""
@@ -217,7 +217,7 @@ class Call:
             await asyncio.wait_for(asyncio.shield(self._task), timeout_ms / 1000 / self.world.speed + 5)
         return self.status
 
-    # --- what a test reads ----------------------------------------------------------------------------------------------
+    # --- what a test reads ------------------------------------------------------------------------------------------
 
     def heard_text(self) -> str:
         """Everything of Clara's that the caller heard so far, in order, half-heard strings as far as they got."""
@@ -261,7 +261,7 @@ class Call:
             "duration": str(self.ms // 1000) if ended else None,
         }
 
-    # --- what the stream asks (Leg) -------------------------------------------------------------------------------------
+    # --- what the stream asks (Leg) ---------------------------------------------------------------------------------
 
     def next_frame(self) -> bytes | None:
         """The caller's next 20 ms."""
@@ -339,7 +339,7 @@ class Call:
         last = ", ".join(f"{event.ms}:{event.kind}={event.detail!r}"[:120] for event in self.timeline[-12:])
         return f"heard {self.heard_text()!r}; {last}"
 
-    # --- the carrier's script -------------------------------------------------------------------------------------------
+    # --- the carrier's script ---------------------------------------------------------------------------------------
 
     def start(self, first: Callable[[], Awaitable[ET.Element | None]]) -> None:
         """Begins to run the call with the document that `first` fetches."""
@@ -356,7 +356,7 @@ class Call:
             await self.over()
         elif form.get("Twiml"):
             self.note("rest", form["Twiml"])
-            self._interrupt(ET.fromstring(form["Twiml"]))  # noqa: S314 - our own gateway's
+            self._interrupt(ET.fromstring(form["Twiml"]))
         else:
             self._base = form["Url"]
             self._interrupt(await self._fetch(form["Url"], "voice.update"))
@@ -438,7 +438,7 @@ class Call:
 
     def _parsed(self, text: str) -> ET.Element:
         try:
-            document = ET.fromstring(text)  # noqa: S314 - our own gateway's
+            document = ET.fromstring(text)
         except ET.ParseError as error:
             self.problem(12100, str(error))
             raise _Hangup() from error
@@ -527,7 +527,7 @@ class Call:
     async def _redirect(self, verb: ET.Element) -> ET.Element | None:
         return await self._fetch((verb.text or "").strip(), "voice.redirect", (), verb.get("method", "POST"))
 
-    # --- <Dial> ---------------------------------------------------------------------------------------------------------
+    # --- <Dial> -----------------------------------------------------------------------------------------------------
 
     async def _dial(self, verb: ET.Element) -> ET.Element | None:
         noun = verb.find("Number")
@@ -566,7 +566,7 @@ class Call:
 
 
 class Callee:
-    """The other end of a `<Dial>` during its whisper: only `<Say>`, `<Pause>`, `<Gather>` and `<Hangup>` are allowed there."""
+    """The other end of a `<Dial>` during its whisper: `<Say>`, `<Pause>`, `<Gather>` and `<Hangup>` only."""
 
     def __init__(self, call: Call, line: Line, number: str, child: str) -> None:
         self.call, self.line, self.number, self.child = call, line, number, child
@@ -653,7 +653,7 @@ class Phone:
         return self.world.public_url + self.world.paths.voice
 
     async def place(self, frm: str, to: str | None = None, locale: str = "en", manners: Manners | None = None) -> Call:
-        """Calls `to` (the first of the world's numbers) and returns at once, ringing. manners: None: as armed, else good."""
+        """Calls `to` (default: the world's first number); returns at once. manners: None: as armed, else good."""
         call = Call(self, frm, to or self.world.numbers[0], locale, manners)
         self.calls.append(call)
         call.start(lambda: call._fetch(self.voice_url, "voice"))

@@ -1,4 +1,4 @@
-"""Twilio's side of one media stream: the frames that go out, the audio that is played, and the ways a line can misbehave.
+"""Twilio's side of one media stream: the frames that go out, the audio that is played, and how a line can misbehave.
 
 The stream's clock is its media: frame n leaves at n × 20 ms of media time, which is n × 20 ms / `World.speed` of wall
 time on an absolute clock (a late loop catches up, nothing is skipped). Playing follows the same clock: with each
@@ -223,7 +223,7 @@ class Stream:
             self.leg.problem(code, f"{public}: {error}")
             raise Refused(public) from error
 
-    # --- to the gateway -------------------------------------------------------------------------------------------------
+    # --- to the gateway ---------------------------------------------------------------------------------------------
 
     async def _greet(self) -> None:
         await self._raw({"event": "connected", "protocol": "Call", "version": "1.0.0"})
@@ -264,7 +264,8 @@ class Stream:
         self._sequence += 1
         payload = base64.b64encode(frame).decode()
         self._held.append(
-            f'{{"event":"media","sequenceNumber":"{self._sequence}","media":{{"track":"inbound","chunk":"{self.frames + 1}",'
+            f'{{"event":"media","sequenceNumber":"{self._sequence}",'
+            f'"media":{{"track":"inbound","chunk":"{self.frames + 1}",'
             f'"timestamp":"{self.frames * FRAME_MS}","payload":"{payload}"}},"streamSid":"{self.sid}"}}'
         )
         if len(self._held) >= self.manners.bunch:
@@ -296,7 +297,7 @@ class Stream:
             for _ in range(2 if self.manners.stop_twice else 1):
                 await self._send("stop", stop=body)
 
-    # --- from the gateway -----------------------------------------------------------------------------------------------
+    # --- from the gateway -------------------------------------------------------------------------------------------
 
     async def _read(self) -> None:
         assert self._socket is not None

@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import wave
 from functools import cache, lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Literal, TypeAlias
 from zlib import crc32
 
@@ -41,7 +41,7 @@ def engine() -> Engine:
 
 
 def speak(text: str, locale: str, voice: Voice, by: Engine | None = None) -> bytes:
-    """`text` as µ-law, 8 kHz, mono, whole frames. locale: `en`, `es` or a longer tag of either; another one is read as English."""
+    """`text` as µ-law, 8 kHz, mono, whole frames. locale: `en…` or `es…`; any other is read as English."""
     language = locale[:2].lower()
     return _speak(text, language if language in _ESPEAK else "en", voice, by or engine())
 
@@ -74,7 +74,7 @@ def _resample(samples: list[int], step: float) -> list[int]:
         return sums[whole] + (at - whole) * (samples[whole] if whole < len(samples) else 0)
 
     edges = [area(index * step) for index in range(int(len(samples) / step) + 1)]
-    return [int((after - before) / step) for before, after in zip(edges, edges[1:], strict=False)]
+    return [int((after - before) / step) for before, after in pairwise(edges)]
 
 
 _TOKEN = re.compile(r"[^\W_]+|[.!?;:…]+|,")
@@ -83,14 +83,14 @@ _VOWELS = re.compile(r"[aeiouyáéíóúü]+")
 
 def _tones(text: str, voice: Voice) -> bytes:
     parts = []
-    for token in _TOKEN.findall(text.lower()):
-        if token == ",":
+    for word in _TOKEN.findall(text.lower()):
+        if word == ",":
             parts.append(_gap(160))
-        elif not token[0].isalnum():
+        elif not word[0].isalnum():
             parts.append(_gap(300))
         else:
-            syllables = len(token) if token.isdigit() else max(len(_VOWELS.findall(token)), 1)
-            pitches = [crc32(f"{token}{index}".encode()) % 5 for index in range(syllables)]
+            syllables = len(word) if word.isdigit() else max(len(_VOWELS.findall(word)), 1)
+            pitches = [crc32(f"{word}{index}".encode()) % 5 for index in range(syllables)]
             parts += [_syllable(_PITCH[voice] + 9 * pitch) for pitch in pitches] + [_gap(60)]
     return b"".join(parts)
 
@@ -111,7 +111,7 @@ def _syllable(pitch: int, milliseconds: int = 160) -> bytes:
 
 
 def utter(world: World, call: str, text: str, locale: str) -> Utterance:
-    """Registers something that is about to be said, under the next free watermark number. call: its sid, or "" where unknown."""
+    """Registers something that is about to be said under the next free number. call: its sid, or "" where unknown."""
     utterance = Utterance(len(world.utterances) + 1, call, text, locale)
     world.utterances[utterance.id] = utterance
     return utterance

@@ -1,4 +1,4 @@
-"""A gateway of one screen for the tests of the phone: it greets, hears, and says back what it heard, over the production adapters.
+"""A gateway of one screen for the tests of the phone: it greets, hears and says back, over the production adapters.
 
 It has no policy. `replies` overrides what it says to a heard text; a reply of None closes the media socket.
 """
@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
+import elevenlabs.client  # noqa: F401 - takes a second, better before a call than during one
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-import elevenlabs.client  # noqa: F401 - takes a second, better before a call than during one
 from pipeline.core.gate import Outgoing, Passed, gate
 from pipeline.core.segments import Prose
 from scripts.sandbox.app import Sandbox
@@ -63,6 +63,7 @@ class Bot:
 
     def meet(self, url: str) -> None:
         """Opens the provider clients, once for all calls."""
+        passed("Hello.")  # the gate reads its lexicons the first time
         keys = self.world.keys
         self.hearing = ElevenLabsHearing(api_key=keys.elevenlabs_api_key, base_url=url)
         self.speaking = ElevenLabsSpeaking(
