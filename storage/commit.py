@@ -10,7 +10,7 @@ because the table is the `WHERE` of the update. A seat is a primary key, so that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +34,8 @@ from pipeline.core.states import TOUR, UNSENT, IntentState, TurnState
 from pipeline.core.types import Ending, Purpose
 from pipeline.ports import Tx
 from storage import review, rows, trace
-from storage.snapshot import ANSWERS, head_version
+from storage.intents import settle
+from storage.snapshot import ANSWERS
 from storage.tables import (
     calendar_event,
     conversation,
@@ -77,14 +78,13 @@ def commit(tx: Tx, command: Commit, transitions: Transitions = TRANSITIONS) -> C
     """Writes `command` whole, or answers why not."""
     try:
         with tx.conn.begin_nested():
-            earlier = _earlier(tx, command)
-            return earlier or _write(tx, command, _lock(tx, command), transitions)
+            return _write(tx, command, _lock(tx, command), transitions)
     except _Stop as stop:
         return _superseded(tx, command) if isinstance(stop.outcome, Superseded) else stop.outcome
 
 
 def _earlier(tx: Tx, command: Commit) -> Committed | None:
-    """What this very command answered when it was committed before."""
+    """What this very command answered when it was committed before; asked under the lock, so that a commit in flight has ended."""
     if tx.conn.execute(sa.select(turn.c.commit).where(turn.c.id == command.turn)).scalar_one() != command.id:
         return None
     changed = tx.conn.execute(
@@ -104,14 +104,17 @@ def _lock(tx: Tx, command: Commit) -> _At:
     here = tx.conn.execute(
         sa.update(conversation)
         .where(conversation.c.id == command.conversation)
-        .values(epoch=conversation.c.epoch + 1, trace_seq=conversation.c.trace_seq + len(command.trace))
+        .values(
+            epoch=conversation.c.epoch + 1,
+            trace_seq=conversation.c.trace_seq + len(command.trace),
+            locale=sa.func.coalesce(command.locale, conversation.c.locale),
+        )
         .returning(conversation.c.epoch, conversation.c.trace_seq, conversation.c.owner)
     ).one()
     if here.epoch - 1 != command.seen.conversation_epoch:
-        raise _Stop(TooLate("the conversation moved"))
-    state = tx.conn.execute(sa.select(turn.c.state).where(turn.c.id == command.turn)).scalar_one()
-    if state != TurnState.OPEN:
-        raise _Stop(TooLate(f"the turn is {state}"))
+        raise _Stop(_earlier(tx, command) or TooLate("the conversation moved"))
+    if not _end_turn(tx, command):
+        raise _Stop(TooLate("the turn has its end already"))
     if command.person is not None:
         _lock_person(tx, command, command.person)
     if here.owner == "human":
@@ -157,7 +160,6 @@ def _write(tx: Tx, command: Commit, at: _At, transitions: Transitions) -> Commit
     _suppressions(tx, command)
     _ledger(tx, command, entities)
     _matter(tx, command)
-    _end_turn(tx, command)
     _hand_over(tx, command)
     if command.review is not None:
         review.open_case(tx, command.turn, command.review)
@@ -254,10 +256,10 @@ def _replace(tx: Tx, command: Commit, change: EntityChange, old: str, table: Map
 
 
 def _create(tx: Tx, command: Commit, change: EntityChange) -> None:
-    whose = (command.property, command.person, command.conversation)
-    if head_version(tx, change.kind, *whose) != change.base_version:
+    chain = tx.conn.execute(sa.select(entity.c.version, entity.c.live).where(_mine(command, change))).all()
+    if max((row.version for row in chain), default=0) != change.base_version:
         raise _Stop(Refused("stale_version", "the chain has moved on"))
-    if change.live and _has_live(tx, command, change):
+    if change.live and any(row.live for row in chain):
         raise _Stop(Refused("illegal_transition", f"another {change.kind} is live"))
     tx.conn.execute(
         sa.insert(entity).values(
@@ -272,11 +274,6 @@ def _create(tx: Tx, command: Commit, change: EntityChange) -> None:
             **_entity(tx, change),
         )
     )
-
-
-def _has_live(tx: Tx, command: Commit, change: EntityChange) -> bool:
-    query = sa.select(entity.c.id).where(_mine(command, change), entity.c.live).limit(1)
-    return tx.conn.execute(query).first() is not None
 
 
 def _alter(tx: Tx, command: Commit, change: EntityChange, table: Mapping[Any, frozenset[Any]]) -> None:
@@ -325,17 +322,16 @@ def _seat(tx: Tx, command: Commit, change: EntityChange) -> None:
     if not change.live or change.slot is None:
         _release_seats(tx, change.entity)
         return
-    tx.conn.execute(sa.delete(slot_hold).where(slot_hold.c.entity == change.entity, slot_hold.c.slot != change.slot))
-    held = tx.conn.execute(
-        sa.update(slot_hold).where(slot_hold.c.entity == change.entity).values(expires_at=change.expires_at)
-    )
-    if held.rowcount == 0 and not any(_sit(tx, command, change, seat) for seat in _free_seats(tx, change)):
+    held = not change.creates and _keeps_seat(tx, change)
+    if not held and not any(_sit(tx, command, change, seat) for seat in range(change.capacity)):
         raise _Stop(Refused("slot_taken", change.slot))
 
 
-def _free_seats(tx: Tx, change: EntityChange) -> Iterable[int]:
-    taken = set(tx.conn.execute(sa.select(slot_hold.c.seat).where(slot_hold.c.slot == change.slot)).scalars())
-    return [seat for seat in range(change.capacity) if seat not in taken]
+def _keeps_seat(tx: Tx, change: EntityChange) -> bool:
+    """Gives up seats of other slots; whether one of the right slot is held."""
+    here = slot_hold.c.entity == change.entity
+    tx.conn.execute(sa.delete(slot_hold).where(here, slot_hold.c.slot != change.slot))
+    return tx.conn.execute(sa.update(slot_hold).where(here).values(expires_at=change.expires_at)).rowcount == 1
 
 
 def _sit(tx: Tx, command: Commit, change: EntityChange, seat: int) -> bool:
@@ -405,17 +401,11 @@ def _supersede(tx: Tx, which: sa.ColumnElement[bool]) -> None:
         .values(state=IntentState.SUPERSEDED, finished_at=tx.now)
         .returning(intent.c.turn, intent.c.customer_facing, intent.c.purpose)
     ).all()
-    answered = sorted({row.turn for row in gone if row.customer_facing and row.purpose in ANSWERS})
+    answered = {row.turn for row in gone if row.customer_facing and row.purpose in ANSWERS}
     if answered:
-        tx.conn.execute(
-            sa.update(turn)
-            .where(turn.c.id.in_(answered))
-            .values(
-                ending=Ending.SUPERSEDED,
-                state=TurnState.SETTLED,
-                settled_at=sa.func.coalesce(turn.c.settled_at, tx.now),
-            )
-        )
+        tx.conn.execute(sa.update(turn).where(turn.c.id.in_(answered)).values(ending=Ending.SUPERSEDED))
+    for turn_id in sorted({row.turn for row in gone}):
+        settle(tx, turn_id)
 
 
 def _intent(tx: Tx, command: Commit, new: NewIntent) -> str:
@@ -603,27 +593,29 @@ def _matter(tx: Tx, command: Commit) -> None:
     tx.conn.execute(sa.update(matter).where(matter.c.id == command.matter).values(values))
 
 
-def _end_turn(tx: Tx, command: Commit) -> None:
-    """An answer is owed for each promised message that does not wait, and for every turn of a call: the words."""
+def _end_turn(tx: Tx, command: Commit) -> bool:
+    """An answer is owed for each promised message that does not wait, and for every turn of a call: the words. False where it is not open."""
     owed = command.channel == "voice" or any(not new.held for new in command.intents)
-    values: dict[str, Any] = {
-        "commit": command.id,
-        "committed_at": tx.now,
-        "state": TurnState.COMMITTED if owed else TurnState.SETTLED,
-        "ending": command.ending,
-        "health": command.health,
-        "due_at": tx.now,
-    }
-    if not owed:
-        values["settled_at"] = tx.now
-    tx.conn.execute(sa.update(turn).where(turn.c.id == command.turn).values(values))
+    ended = tx.conn.execute(
+        sa.update(turn)
+        .where(turn.c.id == command.turn, turn.c.state == TurnState.OPEN)
+        .values(
+            commit=command.id,
+            committed_at=tx.now,
+            state=TurnState.COMMITTED if owed else TurnState.SETTLED,
+            settled_at=None if owed else tx.now,
+            ending=command.ending,
+            health=command.health,
+            due_at=tx.now,
+        )
+    )
+    return ended.rowcount == 1
 
 
 def _hand_over(tx: Tx, command: Commit) -> None:
-    values: dict[str, Any] = {}
     if command.hand_to_human:
-        values |= {"owner": "human", "owner_since": tx.now, "owner_by": command.turn}
-    if command.locale is not None:
-        values["locale"] = command.locale
-    if values:
-        tx.conn.execute(sa.update(conversation).where(conversation.c.id == command.conversation).values(values))
+        tx.conn.execute(
+            sa.update(conversation)
+            .where(conversation.c.id == command.conversation)
+            .values(owner="human", owner_since=tx.now, owner_by=command.turn)
+        )

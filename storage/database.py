@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
@@ -42,6 +43,7 @@ Offset = float | Callable[[datetime], timedelta]
 RETRIES = 3
 SLOW = 0.25
 _RETRYABLE = frozenset({"40001", "40P01", "55P03"})
+_LITE_TROUBLE = ("SQLITE_BUSY", "SQLITE_IOERR", "SQLITE_FULL", "SQLITE_CANTOPEN")
 _TIMED_OUT = frozenset({"57014", "25P03", "25P04"})
 
 log = logging.getLogger("clara.storage")
@@ -127,16 +129,19 @@ class _Work:
         self._body = body
         self._started = False
         self._withdrawn = False
+        self._deciding = threading.Lock()  # between the loop's thread and the writer's
 
     def withdraw(self) -> bool:
         """True where the work had not started and now never will."""
-        self._withdrawn = not self._started
-        return self._withdrawn
+        with self._deciding:
+            self._withdrawn = not self._started
+            return self._withdrawn
 
     def start(self) -> None:
-        if self._withdrawn:
-            raise _Withdrawn
-        self._started = True
+        with self._deciding:
+            if self._withdrawn:
+                raise _Withdrawn
+            self._started = True
 
     def run(self, tx: Tx) -> Any:
         began = time.monotonic()
@@ -178,13 +183,16 @@ def _kind(problem: Exception) -> str:
     if isinstance(problem, exc.TimeoutError):
         return "unavailable"
     assert isinstance(problem, exc.DBAPIError)
+    lite = getattr(problem.orig, "sqlite_errorname", None)
+    if lite is not None:
+        return "again" if lite.startswith(_LITE_TROUBLE) else "fault"
     state = getattr(problem.orig, "sqlstate", None)
     if state in _RETRYABLE or problem.connection_invalidated:
         return "again"
     if state in _TIMED_OUT:
         return "unavailable"
     if isinstance(problem, exc.OperationalError) and (state is None or state[:2] in ("08", "53", "57")):
-        return "again"  # cannot connect, out of connections, shutting down, SQLite busy
+        return "again"  # cannot connect, out of connections, shutting down
     return "fault"
 
 

@@ -38,7 +38,7 @@ def accept(tx: Tx, arrival: Arrival) -> Arrived:
     tx.conn.execute(
         sa.update(inbound).where(inbound.c.id == arrival.id).values(turn=turn_id, conversation=where, person=who)
     )
-    _keep_matter(tx, arrival, where, who)
+    _matter(tx, arrival.matter, where, who)
     _keep_consent(tx, arrival)
     return Arrived(turn_id, where, who, duplicate=False, joined=joined is not None)
 
@@ -52,18 +52,24 @@ def lease_turns(tx: Tx, node: str, limit: int, seconds: float) -> list[TurnLease
         .where(one_of(turn.c.state, _LIVE), turn.c.due_at <= tx.now, free)
         .order_by(turn.c.due_at, turn.c.id)
         .limit(limit * 4)
-        .with_for_update(of=conversation, skip_locked=True)
+        .with_for_update(of=conversation, skip_locked=True, key_share=True)
     ).all()
     first: dict[str, str] = {}
     for row in sorted(candidates, key=lambda row: row.id):
         first.setdefault(row.conversation, row.id)
     chosen = [row.id for row in candidates if first[row.conversation] == row.id][:limit]
-    leases = (lease_turn(tx, name, node, seconds) for name in chosen)
+    leases = (_lease(tx, name, node, seconds) for name in chosen)
     return [lease for lease in leases if lease is not None]
 
 
 def lease_turn(tx: Tx, turn_id: str, node: str, seconds: float) -> TurnLease | None:
     """The lease of one turn, or None where it is settled or another of its conversation is leased."""
+    where = sa.select(turn.c.conversation).where(turn.c.id == turn_id).scalar_subquery()
+    tx.conn.execute(sa.select(conversation.c.id).where(conversation.c.id == where).with_for_update(key_share=True))
+    return _lease(tx, turn_id, node, seconds)
+
+
+def _lease(tx: Tx, turn_id: str, node: str, seconds: float) -> TurnLease | None:
     other = turn.alias("other")
     busy = (
         sa.select(other.c.id)
@@ -105,7 +111,7 @@ def settle_without_commit(
         sa.select(turn.c.conversation, conversation.c.epoch)
         .join(conversation, conversation.c.id == turn.c.conversation)
         .where(turn.c.id == turn_id)
-        .with_for_update(of=conversation)
+        .with_for_update(of=conversation, key_share=True)
     ).one()
     if seen is not None and row.epoch != seen.conversation_epoch:
         return False
@@ -139,7 +145,7 @@ def open_expiry(tx: Tx, entity_id: str, turn_id: str, matter_id: str) -> str | N
         .add_columns(conversation.c.address, conversation.c.our_address, conversation.c.call)
         .join(conversation, conversation.c.id == entity.c.conversation)
         .where(entity.c.id == entity_id, one_of(entity.c.state, ["PROPOSED"]), entity.c.expires_at <= tx.now)
-        .with_for_update(of=conversation)
+        .with_for_update(of=conversation, key_share=True)
     ).one_or_none()
     if row is None:
         return None
@@ -350,10 +356,6 @@ def _open(tx: Tx, arrival: Arrival, where: str, who: str | None) -> str:
         )
     )
     return arrival.turn
-
-
-def _keep_matter(tx: Tx, arrival: Arrival, where: str, who: str | None) -> None:
-    _matter(tx, arrival.matter, where, who)
 
 
 def _matter(tx: Tx, matter_id: str, where: str, who: str | None) -> None:

@@ -32,7 +32,7 @@ def compose(
     if turn_id is None:
         return False
     keep_verdict(tx, turn_id, intent_id, verdict)
-    _settle(tx, turn_id)
+    settle(tx, turn_id)
     return True
 
 
@@ -50,7 +50,7 @@ def park(
     facing = sa.select(intent.c.id).where(intent.c.id == intent_id, intent.c.customer_facing).exists()
     tx.conn.execute(sa.update(turn).where(turn.c.id == turn_id).values(health=health))
     tx.conn.execute(sa.update(turn).where(turn.c.id == turn_id, facing).values(ending=Ending.HELD))
-    _settle(tx, turn_id)
+    settle(tx, turn_id)
     return True
 
 
@@ -66,7 +66,7 @@ def fall_back(tx: Tx, intent_id: str, payload: Payload, verdict: Mapping[str, An
     tx.conn.execute(
         sa.update(turn).where(turn.c.id == turn_id, turn.c.health == Health.HEALTHY).values(health=Health.DEGRADED)
     )
-    _settle(tx, turn_id)
+    settle(tx, turn_id)
     return True
 
 
@@ -79,7 +79,7 @@ def spoken_answer(tx: Tx, turn_id: str, verdict: Mapping[str, Any], events: Sequ
         .returning(turn.c.conversation)
     ).scalar_one()
     keep_verdict(tx, turn_id, None, verdict)
-    _settle(tx, turn_id)
+    settle(tx, turn_id)
     trace(tx, conversation, turn_id, events)
 
 
@@ -132,8 +132,8 @@ def _write(
     ).scalar_one_or_none()
 
 
-def _settle(tx: Tx, turn_id: str) -> None:
-    """Committed to settled, once no payload is owed and, on a call, the answer was spoken."""
+def settle(tx: Tx, turn_id: str) -> None:
+    """A turn from committed to settled, once no payload is owed and, on a call, the answer was spoken."""
     owed = (
         sa.select(intent.c.id)
         .where(intent.c.turn == turn.c.id, intent.c.state == IntentState.PROMISED, ~intent.c.held)

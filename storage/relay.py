@@ -130,14 +130,14 @@ def unresolved(tx: Tx, limit: int) -> list[Sending]:
         .where(one_of(intent.c.state, [I.SENDING]), intent.c.lease_until <= tx.now)
         .order_by(intent.c.lease_until)
         .limit(limit)
-        .with_for_update(skip_locked=True)
+        .with_for_update(skip_locked=True, key_share=True)
     ).all()
     due = tx.conn.execute(
         sa.select(intent.c.id, intent.c.state)
         .where(one_of(intent.c.state, [I.UNKNOWN]), intent.c.ask_at <= tx.now)
         .order_by(intent.c.ask_at)
         .limit(limit)
-        .with_for_update(skip_locked=True)
+        .with_for_update(skip_locked=True, key_share=True)
     ).all()
     chosen = {row.id: row.state for row in (*lost, *due)[:limit]}
     return _ask(tx, chosen, {"state": I.UNKNOWN, "ask_at": later(tx, ASKING)})
@@ -155,7 +155,7 @@ def undelivered_since(tx: Tx, before: datetime, limit: int) -> list[Sending]:
         )
         .order_by(intent.c.accepted_at)
         .limit(limit)
-        .with_for_update(skip_locked=True)
+        .with_for_update(skip_locked=True, key_share=True)
     ).all()
     found = _ask(tx, {row.id: row.state for row in due}, {})
     for one in found:
@@ -201,7 +201,9 @@ def _return_expired(tx: Tx) -> None:
         sa.and_(one_of(intent.c.state, [I.BLOCKED]), intent.c.not_before <= tx.now),
     ]
     for condition in over:
-        found = tx.conn.execute(sa.select(intent.c.id).where(condition).with_for_update(skip_locked=True)).scalars()
+        found = tx.conn.execute(
+            sa.select(intent.c.id).where(condition).with_for_update(skip_locked=True, key_share=True)
+        ).scalars()
         back = list(found)
         if back:
             tx.conn.execute(
@@ -232,7 +234,7 @@ def _heads(tx: Tx, limit: int) -> sa.Select[tuple[str]]:
         .where(one_of(intent.c.state, [I.COMPOSED]), due, ~intent.c.held, ~first)
         .order_by(intent.c.created_at, intent.c.id)
         .limit(limit)
-        .with_for_update(skip_locked=True)
+        .with_for_update(skip_locked=True, key_share=True)
     )
 
 
