@@ -35,7 +35,21 @@ from pipeline.core.mail.roles import GAP, Labelled, Role, label
 
 Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 Kind = Literal["form", "portal", "forward", "digest", "letter"]
-_Field = Literal["name", "first", "last", "email", "phone", "property", "move_in", "tour", "comments", "stamp", "bedrooms", "rent", "other"]
+_Field = Literal[
+    "name",
+    "first",
+    "last",
+    "email",
+    "phone",
+    "property",
+    "move_in",
+    "tour",
+    "comments",
+    "stamp",
+    "bedrooms",
+    "rent",
+    "other",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +129,9 @@ def read_contact(headers: Headers, body: str) -> Lead:
 
 # --- lines to fields ----------------------------------------------------------------------------------------------
 
-_LABEL: Final = re.compile(r"[ \t]{0,8}[*_•·>-]{0,3}[ \t]{0,4}([^\W_][^:：\t\n?!.]{0,44}\??(?:[.](?=[:：]))?)[*_]{0,2}[ ]{0,4}(?:[:：]|\t)[ \t*_]{0,8}(.*)")
+_LABEL: Final = re.compile(
+    r"[ \t]{0,8}[*_•·>-]{0,3}[ \t]{0,4}([^\W_][^:：\t\n?!.]{0,44}\??(?:[.](?=[:：]))?)[*_]{0,2}[ ]{0,4}(?:[:：]|\t)[ \t*_]{0,8}(.*)"
+)
 _BOILERPLATE: Final = re.compile(
     r"\s*(?:please do not (?:reply|respond)|do not reply|reply to this (?:e-?mail|message)|this (?:lead|message|inquiry|e-?mail) (?:was|is|has been|came)\b|"
     r"(?:listed|posted|available) since|view (?:this|the) (?:lead|message)|log ?in to|sign in to|manage your|to (?:answer|respond|reply),|"
@@ -210,7 +226,9 @@ def _words(text: str) -> frozenset[str]:
 
 
 _CALL: Final = _words("call contact callback reach llamar llamada contacto contactar")
-_WISHED: Final = _words("preferred desired requested best first second third alternate option choice preferida preferido deseada deseado solicitada opcion")
+_WISHED: Final = _words(
+    "preferred desired requested best first second third alternate option choice preferida preferido deseada deseado solicitada opcion"
+)
 _DAYTIME: Final = _words("date time day datetime slot fecha hora dia horario")
 _STAMP_ALONE: Final = _words("date time fecha hora on at del de el sent")
 _OTHER: Final = _words(
@@ -239,18 +257,28 @@ _KINDS: Final[tuple[tuple[_Field, frozenset[str], frozenset[str]], ...]] = (
 def _plain(text: str) -> str:
     """Lower case without accents; "e-mail" and "move-in" become one word each."""
     folded = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(c for c in folded if not unicodedata.combining(c)).replace("e-mail", "email").replace("move-in", "movein")
+    return (
+        "".join(c for c in folded if not unicodedata.combining(c))
+        .replace("e-mail", "email")
+        .replace("move-in", "movein")
+    )
 
 
 def _is_form(taken: _Taken) -> bool:
     person = taken.kinds & {"name", "first", "last", "email", "phone"}
-    return bool(person) and len(taken.kinds - {"other", "stamp"}) >= 2 and bool(taken.kinds - {"name", "first", "last", "phone", "email", "other"})
+    return (
+        bool(person)
+        and len(taken.kinds - {"other", "stamp"}) >= 2
+        and bool(taken.kinds - {"name", "first", "last", "phone", "email", "other"})
+    )
 
 
 def _contact_form(body: str, new: str) -> list[_Line]:
     """Lines of a contact form that prints itself as mail headers ("From: Ana <a@b.example> … Message Body:")."""
     lines = _lines(body)
-    if new.strip() or not any(re.match(r"\s*(?:message body|cuerpo del mensaje)\s?:", line.text, re.IGNORECASE) for line in lines):
+    if new.strip() or not any(
+        re.match(r"\s*(?:message body|cuerpo del mensaje)\s?:", line.text, re.IGNORECASE) for line in lines
+    ):
         return []
     out: list[_Line] = []
     for line in lines:
@@ -323,7 +351,9 @@ def _lead(kind: Kind, known: Mapping[str, str], taken: _Taken, when: _When) -> L
         tour_times=_tours(taken.tours, when),
         bedrooms=_digits(values.get("bedrooms", "")),
         rent_max=_most(values.get("rent", "")),
-        not_request_dates=_dates(taken.stamps + ([] if comments != taken.comments else [f.text for f in taken.free]), when.locale),
+        not_request_dates=_dates(
+            taken.stamps + ([] if comments != taken.comments else [f.text for f in taken.free]), when.locale
+        ),
     )
     return _with_comments(_with_address(lead, email), comments)
 
@@ -390,14 +420,18 @@ _ABOUT: Final = re.compile(
     re.IGNORECASE,
 )
 _ASKER: Final = re.compile(
-    r"^\W{0,3}(.{2,60}?)\s(?:is requesting|is interested|has a question|wants|sent you|solicita|est[aá] interesad[oa]|pide|quiere|le env[ií]a)\b", re.IGNORECASE
+    r"^\W{0,3}(.{2,60}?)\s(?:is requesting|is interested|has a question|wants|sent you|solicita|est[aá] interesad[oa]|pide|quiere|le env[ií]a)\b",
+    re.IGNORECASE,
 )
 _RELAY: Final = re.compile(
     r"@(?:convo|relay|reply|replies|messages?|messaging|leads?|mail-?relay|anon|r)\.|@(?:[\w-]+\.)*(?:privaterelay|craigslist|relay)\.|"
     r"^(?=[^@]*\d)(?=[^@]*[a-z])[a-z0-9]{18,}@|\+[0-9a-f-]{16,}@",
     re.IGNORECASE,
 )
-_MACHINE: Final = re.compile(r"^(?:no-?reply|do-?not-?reply|notifications?|alerts?|leads?|web(?:site|master|form)?|forms?|info|digest|wordpress|admin|contact(?:o)?|noresponder|hello)\b", re.IGNORECASE)
+_MACHINE: Final = re.compile(
+    r"^(?:no-?reply|do-?not-?reply|notifications?|alerts?|leads?|web(?:site|master|form)?|forms?|info|digest|wordpress|admin|contact(?:o)?|noresponder|hello)\b",
+    re.IGNORECASE,
+)
 _DIGEST_ENTRY: Final = re.compile(r"\s{0,4}(?:\d{1,3}[).:]|[-*•])\s")
 
 
@@ -430,20 +464,26 @@ def _portal(known: Mapping[str, str], lines: Sequence[_Line], when: _When) -> Le
     taken = _take(rest)
     lead = _lead("portal", known, taken, when)
     subject = _ASKER.match(known.get("subject", ""))
-    name = lead.name or (subject.group(1).strip() if subject else "") or who.strip() or _mailbox(known.get("from", ""))[0]
+    name = (
+        lead.name or (subject.group(1).strip() if subject else "") or who.strip() or _mailbox(known.get("from", ""))[0]
+    )
     return _with_comments(replace(lead, name=name or None), [*said, *taken.comments])
 
 
 def _closed(said: Sequence[_Line]) -> bool:
     """Whether words that began with a quotation mark have ended with one."""
-    return said[0].text.strip()[:1] in "\"“«" and said[-1].text.strip()[-1:] in "\"”»"
+    return said[0].text.strip()[:1] in '"“«' and said[-1].text.strip()[-1:] in '"”»'
 
 
 def _forward(known: Mapping[str, str], labelled: Labelled, when: _When) -> Lead | None:
     """The lead in a forwarded mail: a form in it, or the words of the person who wrote it."""
     forwarded = re.match(r"\s*(?:fwd?|rv|tr|wg|enc)\s?:", known.get("subject", ""), re.IGNORECASE)
     wanted = {Role.FORWARDED} if not forwarded else {Role.FORWARDED, Role.QUOTED}
-    inner = [_unmarked(_Line(line.text, line.start)) for line in labelled.lines if line.role in wanted or (line.role is Role.ATTRIBUTION)]
+    inner = [
+        _unmarked(_Line(line.text, line.start))
+        for line in labelled.lines
+        if line.role in wanted or (line.role is Role.ATTRIBUTION)
+    ]
     if not any(line.role in wanted for line in labelled.lines):
         return None
     head = dict(found for found in map(header_label, (line.text for line in inner[:16])) if found)
@@ -458,7 +498,9 @@ def _forward(known: Mapping[str, str], labelled: Labelled, when: _When) -> Lead 
     if not address or not kept:
         return None
     phone, extension = _phone("\n".join(line.text for line in kept))
-    lead = Lead("forward", name=name or None, phone=phone, extension=extension, property=_property(head.get("subject", "")))
+    lead = Lead(
+        "forward", name=name or None, phone=phone, extension=extension, property=_property(head.get("subject", ""))
+    )
     return _with_comments(_with_address(lead, address), [line for line in kept if line.text.strip()])
 
 

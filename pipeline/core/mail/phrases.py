@@ -26,9 +26,14 @@ _LABELS: Final[dict[HeaderKind, str]] = {
     "subject": "subject|asunto|betreff|objet|sujet|oggetto|ämne|emne|onderwerp|temat|тема|assunto|aihe|tárgy|konu|主题|主旨|件名|제목",
     "other": "reply-to|reply|responder a|reply to|importance|importancia|priority|prioridad|attachments|adjuntos|organization",
 }
+HEADER_KINDS: Final = frozenset(_LABELS)
 _KIND_OF: Final[dict[str, HeaderKind]] = {word: kind for kind, words in _LABELS.items() for word in words.split("|")}
-_LABEL_LINE: Final = re.compile(r"[\s*_>]{0,12}([^\W\d_][^:：\n]{0,18}?)\s{0,3}[*_]{0,2}\s{0,3}[:：][*_]{0,2}\s*(.{0,400})", re.DOTALL)
-_FOREIGN_LABEL: Final = re.compile(r"[\s*_]{0,8}([^\W\d_][^:：\n]{0,24}?)\s{0,3}[*_]{0,2}[:：][*_]{0,2}\s{0,8}(?=\S)(.{0,400})")
+_LABEL_LINE: Final = re.compile(
+    r"[\s*_>]{0,12}([^\W\d_][^:：\n]{0,18}?)\s{0,3}[*_]{0,2}\s{0,3}[:：][*_]{0,2}\s*(.{0,400})", re.DOTALL
+)
+_FOREIGN_LABEL: Final = re.compile(
+    r"[\s*_]{0,8}([^\W\d_][^:：\n\d@,]{0,24}?)\s{0,3}[*_]{0,2}[:：][*_]{0,2}\s{0,8}(?=\S)(.{0,400})"
+)
 _INLINE_LABEL: Final = re.compile(
     r"(?<![\w-])[*_]?(from|de|sent|enviado(?: el)?|date|fecha|to|para|cc|subject|asunto)\s?[*_]?:[*_]?\s", re.IGNORECASE
 )
@@ -43,7 +48,10 @@ _LETTERS: Final = re.compile(r"[^\W\d_]{3,14}")
 _ANY_DIGIT: Final = re.compile(r"\d")
 NAMED: Final = 1
 DIGIT: Final = 2
-_TO_ME: Final = re.compile(r"(?<!\w)(?:(?:me|nos|te|le) (?:escribi[oó]|ha escrito|escribe)|(?:has|have|had|i|we|you) (?:wrote|sent|written))(?!\w)", re.IGNORECASE)
+_TO_ME: Final = re.compile(
+    r"(?<!\w)(?:(?:me|nos|te|le) (?:escribi[oó]|ha escrito|escribe)|(?:has|have|had|i|we|you) (?:wrote|sent|written))(?!\w)",
+    re.IGNORECASE,
+)
 _INTRO: Final = re.compile(
     r"[-–*\s]{0,12}(?:on|el|le|am|den|op|em|no dia|il|in data|il giorno|w dniu|dnia|dne|dňa|på|pe|ti|to|su|la|ke|date|fecha|a)[\s,]\s*"
     r"(?=[\w.,]{0,16}[\s,.]{0,3}[\w.,]{0,16}[\s,.]{0,3}\w{0,12}\W{0,3}\d|[\w.,]{0,16}\s?\d)|[在于於]\s?\d",
@@ -56,6 +64,7 @@ ADDRESS: Final = re.compile(r"[\w.+%'=-]{1,80}@[\w-]{1,63}(?:\.[\w-]{1,63}){0,6}
 YEAR: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 CLOCK: Final = re.compile(r"(?<!\d)\d{1,2}[:.h]\d\d(?!\d)")
 NUMERIC_DATE: Final = re.compile(r"(?<!\d)\d{1,4}([./-])\d{1,2}\1\d{1,4}(?!\d)")
+_VERB_FIRST: Final = re.compile(r"\d\W{1,4}(?:uhr )?(?:schrieb|skrev|schreef) [^:]{2,80}[:：]$", re.IGNORECASE)
 _BROKEN: Final = re.compile(r"[?!]\s+\S|\w{5,}\.\s+[A-ZÁÉÍÓÚ¿¡]")  # a sentence ends in it, which no attribution does
 _MIDLINE: Final = re.compile(
     r"(?<=\S)\s(?=(?:On\s(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}\.?,?\s|"
@@ -63,7 +72,7 @@ _MIDLINE: Final = re.compile(
 )
 
 _ORIGINAL: Final = (
-    r"original message|original-message|mensaje original|message d'origine|message original|ursprüngliche nachricht|"
+    r"original message|original-message|original|mensaje original|message d'origine|message original|ursprüngliche nachricht|"
     r"originalnachricht|originele bericht|oprindelig (?:besked|meddelelse)|opprinnelig melding|ursprungligt meddelande|"
     r"ursprungligt mail|messaggio originale|mensagem original|исходное сообщение|oryginalna wiadomość|alkuperäinen viesti|"
     r"original appointment|cita original|reply message|eredeti üzenet"
@@ -77,9 +86,11 @@ _FORWARDED: Final = (
     r"пересылаемое сообщение|пересланное сообщение|välitetty viesti|przekazana wiadomość"
 )
 _SEPARATOR: Final = re.compile(
-    rf"[\s>*]{{0,8}}(?:[-_=—–]{{2,60}}\s{{0,4}})(?:({_ORIGINAL})|({_FORWARDED}))\s{{0,4}}[:]?\s{{0,4}}(?:[-_=—–]{{2,60}}|$)", re.IGNORECASE
+    rf"[\s>*]{{0,8}}(?:[-_=—–]{{2,60}}\s{{0,4}})(?:({_ORIGINAL})|({_FORWARDED}))\s{{0,4}}[:]?\s{{0,4}}(?:[-_=—–]{{2,60}}|$)",
+    re.IGNORECASE,
 )
 _BARE_FORWARD: Final = re.compile(rf"[\s>*]{{0,8}}(?:{_FORWARDED})\s?[:：]\s*$", re.IGNORECASE)
+_PROCESSED: Final = re.compile(r"original message processed by \S", re.IGNORECASE)
 _OWN_MARKER: Final = re.compile(r"\s{0,8}##-{1,3}.{0,120}-{1,3}##\s*$")
 _RULE: Final = re.compile(r"\s{0,8}(?:_{5,}|-{5,}|={3,}|\*{5,}|—{5,}|─{5,})\s*$")
 _DECORATION: Final = re.compile(r"\s{0,4}>{2,6}[>\s]{0,12}[^<>]{0,400}<{2,12}\s*$")
@@ -104,7 +115,9 @@ _THANKS: Final = re.compile(
     r"(?:,? (?:and )?(?:best|regards|saludos))?\W{0,4}$",
     re.IGNORECASE,
 )
-SIGNATURE_DELIMITER: Final = re.compile(r"\s{0,4}(?:--|—{1,60}|–{1,60}|_{2,60}|-{3,10}|\*{3,60}|#{3,60}|~{3,60}|={3,60}|\+{3,60}|─{1,60})\s*$")
+SIGNATURE_DELIMITER: Final = re.compile(
+    r"\s{0,4}(?:--|—{1,60}|–{1,60}|_{2,60}|-{3,10}|\*{3,60}|#{3,60}|~{3,60}|={3,60}|\+{3,60}|─{1,60})\s*$"
+)
 _CONTACT: Final = re.compile(
     r"(?:(?<!\d)(?:\+?1[\s.-]?)?\(?\d{3}\)?[\s.-]{0,2}\d{3}[\s.-]?\d{4}(?!\d)|\+\d{1,3}[\s.-]?\d[\d\s.-]{6,14}|https?://|www\.|[\w.+-]{1,60}@[\w-]{1,60}\.\w{2,10})",
     re.IGNORECASE,
@@ -114,7 +127,14 @@ _HOURS: Final = re.compile(
     r"direct|directo|office|oficina|fax|web|website|e-?mail|correo|[tmocpfw])\s?[.:|]\s?",
     re.IGNORECASE,
 )
-_NAME: Final = re.compile(r"[~/—–-]{0,3}\s?(?:[^\W\d_][\w'’.-]{0,24}\s){0,4}[^\W\d_][\w'’.-]{0,24}(?:,?\s[A-Z][A-Za-z.]{1,6}){0,3}[\s.,!🎉]{0,3}$")
+_NAME_WORD: Final = re.compile(r"[^\W\d_][\w'’.-]{0,24},?$")
+_PARTICLES: Final = frozenset("de del la las los y e da dos van von der den bin al di".split())
+_SPEAKING: Final = re.compile(
+    r"[¿¡\s*-]{0,4}(?:i|i'm|i'll|i'd|we|we're|we'll|can|could|would|will|please|pls|available|free|let|my|is|are|do|does|if|also|or|and|but|any|"
+    r"tomorrow|today|yes|no|not|maybe|how|what|when|where|puedo|podemos|podr[ií]a(?:mos)?|quiero|queremos|quisiera|quisi[eé]ramos|me|nos|estoy|"
+    r"estamos|estar[eé]|disponible|libre|por favor|si|s[ií]|tambi[eé]n|o|y|pero|hoy|ma[nñ]ana|mi|tengo|voy|vamos|cu[aá]ndo|d[oó]nde|qu[eé])\b(?![.@])",
+    re.IGNORECASE,
+)
 _FOOTER: Final = re.compile(
     r"disclaimer\W{0,3}$|confidentiality (?:notice|note|statement)|aviso (?:de confidencialidad|legal)|(?:nota|cláusula) de confidencialidad|"
     r"(?:the information contained in )?this (?:e-?mail|message|communication|transmission)(?: message)?(?:,? and any [\w\s]{0,30}(?:attachments?|files?)\b)?"
@@ -177,7 +197,9 @@ def separator(line: str) -> Literal["original", "forward"] | None:
     """Whether the line announces an original message or a forwarded one ("-----Mensaje original-----")."""
     if line[:1] in "-_=—–>*" and (found := _SEPARATOR.match(line)):
         return "original" if found.group(1) else "forward"
-    return "forward" if line.endswith((":", "：")) and _BARE_FORWARD.match(line) else None
+    if line.endswith((":", "：")) and _BARE_FORWARD.match(line):
+        return "forward"
+    return "original" if line[:1] in "Oo" and _PROCESSED.match(line) else None
 
 
 def is_own_marker(line: str) -> bool:
@@ -193,7 +215,11 @@ def midline(line: str) -> int | None:
 
 def hints(line: str) -> int:
     """What of an attribution the line holds: `NAMED` (a writing verb or an address), `DIGIT`."""
-    named = "@" in line or any(word.casefold() in _VERB_WORDS for word in _LETTERS.findall(line)) or bool(_CJK_VERB.search(line))
+    named = (
+        "@" in line
+        or any(word.casefold() in _VERB_WORDS for word in _LETTERS.findall(line))
+        or bool(_CJK_VERB.search(line))
+    )
     return (NAMED if named else 0) | (DIGIT if _ANY_DIGIT.search(line) else 0)
 
 
@@ -203,7 +229,9 @@ def may_end_attribution(line: str) -> bool:
         return False
     if line[-1] in ":：>)-–—":
         return True
-    return line[-20:].split()[-1].strip("\"'.,_*(").casefold() in _VERB_WORDS or (not line.isascii() and bool(_CJK_VERB.search(line[-12:])))
+    return line[-20:].split()[-1].strip("\"'.,_*(").casefold() in _VERB_WORDS or (
+        not line.isascii() and bool(_CJK_VERB.search(line[-12:]))
+    )
 
 
 def is_rule(line: str) -> bool:
@@ -220,20 +248,25 @@ def attributes(stretch: str, quote_follows: bool) -> bool:
     dashed = bare.endswith("--") or stretch.strip().startswith("---")
     bare = bare.rstrip("-–*_ ")
     colon = bare.endswith((":", "："))
-    verb = _verb_end(bare)
     address = ADDRESS.search(bare) if "@" in bare else None
-    dated = YEAR.search(bare) or NUMERIC_DATE.search(bare)
+    starts = bool(_INTRO.match(bare) or _DATE_START.match(bare))
+    if not (starts or address):
+        return False
+    dated = bool(YEAR.search(bare) or NUMERIC_DATE.search(bare))
+    verb = _verb_end(bare)
     ends_in_verb = verb is not None and bare[verb:].strip(" :：(aа)") == ""
     if not (dated or CLOCK.search(bare)) or not (colon or ends_in_verb or (address and quote_follows)):
         return False
     if not quote_follows and (_TO_ME.search(bare) or _BROKEN.search(bare)):
         return False
-    starts = bool(_INTRO.match(bare) or _DATE_START.match(bare))
     if verb and address:
         return starts or ends_in_verb or quote_follows or address.start() < min(60, verb)
-    if verb and starts:
-        return quote_follows or (ends_in_verb and bool(dated)) or dashed
-    return bool(address) and starts and (quote_follows or bare.rstrip(":： ").endswith((">", ")")))
+    if verb:
+        return quote_follows or (dated and (ends_in_verb or bool(_VERB_FIRST.search(bare)))) or dashed
+    end = bare.rstrip(":： ")
+    return quote_follows or (
+        starts and (end.endswith((">", ")")) or (dated and end.endswith(address.group() if address else "?")))
+    )
 
 
 def names_writer(line: str) -> bool:
@@ -253,6 +286,11 @@ def _verb_end(text: str) -> int | None:
 def introduces(line: str) -> bool:
     """Whether the line begins as an attribution does ("On Mon, Jul 20 …", "El lun, 20 jul …")."""
     return bool(_INTRO.match(line))
+
+
+def begins_with_address(line: str) -> bool:
+    """Whether an address stands first in the line."""
+    return bool(ADDRESS.match(line))
 
 
 def sent_from(line: str) -> bool:
@@ -276,8 +314,18 @@ def contact(line: str) -> bool:
 
 
 def name_like(line: str) -> bool:
-    """Whether the line could be a person's name, with or without a degree."""
-    return bool(_NAME.match(line)) and len(line) <= 60
+    """Whether the line could be a person's name, with or without a degree or a title behind a bar."""
+    words = line.partition("|")[0].strip("~/—–- .,!*\U0001f389").split()
+    return (
+        0 < len(words) <= 6
+        and len(line) <= 60
+        and all(_NAME_WORD.match(word) and (word[0].isupper() or word in _PARTICLES) for word in words)
+    )
+
+
+def speaks(line: str) -> bool:
+    """Whether a short line begins as people talk, and not as a card is printed."""
+    return bool(_SPEAKING.match(line))
 
 
 def footer(line: str) -> bool:

@@ -34,6 +34,7 @@ GAP: Final = "[…]"
 _MATCHED: Final = 600  # characters of a line that are looked at
 _JOINED: Final = 6  # lines over which an attribution may be wrapped
 _MAX_TRIES: Final = 2_000  # stretches tried as announcements; a mail written by people needs a few dozen
+_LONG: Final = ("to", "cc", "subject", "from")  # headers whose value may run over several lines
 _SHINGLE: Final = 4  # words in a row that make text recognisable as ours
 
 
@@ -195,9 +196,9 @@ class _Announcements:
         core = self._rows[at].core
         if at in self._ends:
             return self._ends[at], False
-        if core[0].isalnum() and not phrases.has_colon(core):
-            return None
         kind = phrases.separator(core)
+        if kind is None and core[0].isalnum() and not phrases.has_colon(core):
+            return None
         if kind:
             block = self._block(_next_text(self._rows, at + 1), separated=True)
             return block or at + 1, kind == "forward"
@@ -250,18 +251,25 @@ class _Announcements:
         return not self.exhausted and phrases.attributes(joined, quote_follows)
 
     def _widened(self, start: int, joined: str, quote_follows: bool) -> int:
-        """The row above, where the attribution was wrapped inside its date ("On Mon, Jul 20," / "2026 at 3:04 PM …")."""
-        above = start - 1
-        if above < 0 or phrases.introduces(joined) or self._rows[above].quoted:
+        """The first row of an attribution that was wrapped inside its date ("On Mon, Jul 20," / "2026 at 3:04 PM …") or
+        behind the writer's name ("Maple Court" / "<a@b.example> wrote on …")."""
+        above = self._rows[max(0, start - 2) : start][::-1]
+        if phrases.introduces(joined):
             return start
-        core = self._rows[above].core
-        if len(core) > 100 or not phrases.introduces(core) or not self._try(f"{core} {joined}", quote_follows):
+        if joined[0] in "<(" or phrases.begins_with_address(joined):
+            for row in above:
+                if not row.core or row.quoted or not phrases.name_like(row.core.rstrip("<( ") or "Name"):
+                    break
+                start -= 1
             return start
-        return above
+        fits = above and not above[0].quoted and len(above[0].core) <= 100 and phrases.introduces(above[0].core)
+        return start - 1 if fits and self._try(f"{above[0].core} {joined}", quote_follows) else start
 
     def _split_rows(self) -> None:
         """Splits each row in which an attribution begins behind new text ("Yes. On Mon, Jul 20, 2026 … wrote:")."""
-        likely = [n for n, row in enumerate(self._rows) if (" On " in row.text or " El " in row.text) and not row.quoted]
+        likely = [
+            n for n, row in enumerate(self._rows) if (" On " in row.text or " El " in row.text) and not row.quoted
+        ]
         for at in reversed(likely[:_MAX_TRIES]):
             row = self._rows[at]
             middle = phrases.midline(row.text[:_MATCHED])
@@ -302,17 +310,35 @@ def _header_block(rows: list[_Row], at: int, separated: bool) -> int | None:
     if phrases.inline_headers(rows[at].core) >= 3 and phrases.ADDRESS.search(rows[at].core):
         return at + 1 if phrases.header_label(rows[at].core) else None
     found: dict[str, str] = {}
-    end, skipped = at, 0
-    for here in range(at, min(len(rows), at + 24)):
+    kind = ""
+    end = here = at
+    while here < min(len(rows), at + 24) and not rows[here].quoted:
         labelled = _label_of(rows[here])
-        if labelled is None or rows[here].quoted:
-            skipped += 1
-            if here == at or skipped > 2 or rows[here].quoted:
+        if labelled is None:
+            here = _skipped(rows, here, kind)
+            if here == 0:
                 break
             continue
-        found[labelled[0]] = labelled[1]
-        end, skipped = here + 1, 0
+        kind, value = labelled
+        if found and (kind in phrases.HEADER_KINDS) != (next(iter(found)) in phrases.HEADER_KINDS):
+            break
+        if kind in found:
+            if "@" in value and "@" not in found[kind]:
+                return None  # what stands above is no header: the block begins further down
+            break
+        found[kind] = value
+        end = here = here + 1
     return end if _is_header_block(found, separated) else None
+
+
+def _skipped(rows: list[_Row], at: int, kind: str) -> int:
+    """Where the next header stands, over one blank row or the rest of a long value; 0 where the block is over."""
+    if at + 1 >= len(rows) or not kind:
+        return 0
+    if not rows[at].core or _label_of(rows[at + 1]):
+        return at + 1 if (not rows[at].core or kind in _LONG) and _label_of(rows[at + 1]) else 0
+    two = at + 2 < len(rows) and rows[at + 1].core and kind in _LONG and _label_of(rows[at + 2])
+    return at + 2 if two else 0
 
 
 def _label_of(row: _Row) -> tuple[str, str] | None:
@@ -329,7 +355,12 @@ def _is_header_block(found: dict[str, str], separated: bool) -> bool:
         return True
     if len(main) >= 2 and addresses and main & {"from", "date"}:
         return True
-    if {"from", "date"} <= main and len(main) >= 3 and dated and ("subject" in main or phrases.YEAR.search(found["date"])):
+    if (
+        {"from", "date"} <= main
+        and len(main) >= 3
+        and dated
+        and ("subject" in main or phrases.YEAR.search(found["date"]))
+    ):
         return True
     stamped = any(phrases.YEAR.search(value) and phrases.CLOCK.search(value) for value in found.values())
     return addresses >= 2 and stamped and len(found) >= 3
@@ -499,7 +530,7 @@ def _signature_start(texts: list[_Row]) -> int | None:
         core = texts[n].core
         if phrases.SIGNATURE_DELIMITER.match(core) and _closes(texts[n], tail):
             return n
-        if phrases.sign_off(core) and len(tail) <= 12 and not any(map(_speaks, tail)):
+        if n and phrases.sign_off(core) and len(tail) <= 12 and not any(map(_speaks, tail)):
             return n
         if phrases.thanks(core) and 1 < len(tail) <= 10 and _card(tail):
             return n + 2 if phrases.name_like(tail[0].core) else n + 1
@@ -519,12 +550,13 @@ def _closes(delimiter: _Row, tail: list[_Row]) -> bool:
 
 def _card_start(texts: list[_Row]) -> int | None:
     """Index of the first row of a business card that closes the text without any delimiter."""
-    if len(texts) < 3:
-        return None
-    for n in range(len(texts) - 1, max(0, len(texts) - 9), -1):
+    for n in range(len(texts) - 1, max(0, len(texts) - 9), -1):  # never the first row: a mail is not all card
+        tail = texts[n + 1 :]
+        names = len(texts[n].core.split()) > 1 or texts[n].opens
+        if tail and names and phrases.name_like(texts[n].core) and _card(tail):
+            return n
         if texts[n].opens:
-            tail = texts[n:]
-            return n if len(tail) > 1 and phrases.name_like(tail[0].core) and _card(tail[1:]) else None
+            return None
     return None
 
 
@@ -537,7 +569,7 @@ def _speaks(row: _Row) -> bool:
     core = row.core
     if phrases.postscript(core):
         return False
-    if "?" in core or (len(core.split()) >= 6 and _SENTENCE.search(core)):
+    if "?" in core or phrases.speaks(core) or (len(core.split()) >= 6 and _SENTENCE.search(core)):
         return True
     return len(core) > 100 or (":" in core[:24] and not phrases.contact(core) and not phrases.header_label(core))
 
