@@ -47,7 +47,7 @@ MONTHS = {
         "October",
         "November",
         "December",
-    ),  # fmt: skip
+    ),
     "es": (
         "enero",
         "febrero",
@@ -61,7 +61,7 @@ MONTHS = {
         "octubre",
         "noviembre",
         "diciembre",
-    ),  # fmt: skip
+    ),
 }
 REQUESTS = {
     "en": (

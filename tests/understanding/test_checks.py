@@ -156,7 +156,7 @@ def test_swapped_roles_are_a_question(lang: str) -> None:
 @BOTH
 def test_every_date_is_claimed_by_exactly_one_role(lang: str) -> None:
     """A date of the text that no role claims, or that two roles claim, is a question (UN-5)."""
-    lead, span = MOVE[lang]
+    lead, _ = MOVE[lang]
     unclaimed = request(lang, visit(SPAN[lang], **FRIDAY), text=lead + TEXT[lang])
     assert unclaimed.decision is Outcome.ASK and "date_not_claimed" in unclaimed.reasons
     day = {"en": "Friday", "es": "el viernes"}[lang]

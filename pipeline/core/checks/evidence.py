@@ -9,15 +9,21 @@ Invariants: nothing here reads a value off the text; the only answers are places
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time
+from itertools import pairwise
 
 from pipeline.core.calendar import CalendarValue, Expression, Resolution, detect, resolve, supported_locales
 from pipeline.core.checks.context import About, Context
 from pipeline.core.cues import CueText
 from pipeline.core.reading import Kind, Mention, Reading, Role, Span
 from pipeline.core.text import find_span
+
+_SEPARATORS = ("target", "replaced", "excluded", "join", "clause")
+_LEFT_OVER = ("filler", "approximate", "unsure")
+_STOPS = re.compile(r"[?!;]|\n[^\S\n]*\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +129,17 @@ def _value_fault(one: Placed, settled_by_record: bool) -> Fault | None:
 
 
 def expressions_of(text: str) -> tuple[Expression, ...]:
-    """Every date or time expression of the text, in any supported language: places, no values (UN-3)."""
-    return detect(text, supported_locales())
+    """Every date or time expression of the text, in any supported language: places, no values (UN-3).
+
+    No expression goes on over a question, an exclamation or an empty line.
+    """
+    found: list[Expression] = []
+    start = 0
+    for end in [*(match.end() for match in _STOPS.finditer(text)), len(text)]:
+        inside = detect(text[start:end], supported_locales())
+        found += [Expression(start + one.start, start + one.end, one.kind) for one in inside]
+        start = end
+    return tuple(found)
 
 
 def claim_faults(
@@ -138,10 +153,30 @@ def claim_faults(
         if not claims:
             faults.append(Fault(about, "date_not_claimed"))
         elif len({one.role for one in claims}) > 1:
-            faults.append(Fault(About.ROLE, "date_claimed_twice"))
+            if not _apart(claims, expression, context.text, cues):
+                faults.append(Fault(About.ROLE, "date_claimed_twice"))
+        elif claims[0].role is not Role.VISIT:
+            if _date_left(claims, expression, context.text):
+                faults.append(Fault(about, "date_claimed_in_part"))
         elif not any(one.start <= expression.start and expression.end <= one.end for one in claims):
             faults.extend(_pieces(claims, expression, about, cues, language, context))
     return faults
+
+
+def _apart(claims: list[Placed], expression: Expression, text: str, cues: CueText) -> bool:
+    """Whether what the detector takes for one expression is two dates with a word between them that tells them apart."""
+    if any(one.found.status == "none" for one in claims) or _date_left(claims, expression, text):
+        return False
+    gaps = [(a.end, b.start) for a, b in pairwise(claims) if a.role is not b.role]
+    return all(
+        any(mark in text[a:b] for mark in ",.:()") or any(cues.has(kind, a, b) for kind in _SEPARATORS) for a, b in gaps
+    )
+
+
+def _date_left(claims: list[Placed], expression: Expression, text: str) -> bool:
+    """Whether what spans of other roles leave of an expression is still a date by itself."""
+    edges = [expression.start, *(edge for one in claims for edge in (one.start, one.end)), expression.end]
+    return any(expressions_of(text[a:b]) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b)
 
 
 def _pieces(
@@ -149,18 +184,18 @@ def _pieces(
 ) -> list[Fault]:
     """An expression that several spans cover, or one span in part: the whole must mean what its pieces mean."""
     at = expression.start
-    for one in sorted(claims, key=lambda p: p.start):
-        if one.start > at and not cues.only(at, one.start, "filler"):
+    for one in claims:
+        if one.start > at and not cues.only(at, one.start, *_LEFT_OVER):
             return [Fault(about, "date_claimed_in_part")]
         at = max(at, one.end)
-    if at < expression.end and not cues.only(at, expression.end, "filler"):
+    if at < expression.end and not cues.only(at, expression.end, *_LEFT_OVER):
         return [Fault(about, "date_claimed_in_part")]
     whole = resolve_words(context.text[expression.start : expression.end], language, context)
     if whole.status == "none":
         return []
     pieces = [one.found.value for one in claims]
     if whole.value is None or None in pieces:
-        return [Fault(about, "words_have_two_meanings", whole.candidates)] if claims[0].role is Role.VISIT else []
+        return [Fault(about, "words_have_two_meanings", whole.candidates)]
     merged: dict[str, str] = {}
     for piece in pieces:
         merged |= piece.to_json() if piece is not None else {}

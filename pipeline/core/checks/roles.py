@@ -47,7 +47,7 @@ class Surroundings:
         self._cues = cues
         self._zones = [(one.start, one.end) for one in placed] + [(e.start, e.end) for e in expressions]
         self._breaks = [at for at in cues.breaks() if not self._inside(at, at + 1)]
-        self._governing = self._free(*_GOVERNING, "reschedule")
+        self._governing = self._governors()
         self.groups = self._grouped(placed)
 
     def sentence(self, at: int) -> tuple[int, int]:
@@ -76,7 +76,7 @@ class Surroundings:
                 and "," not in self._cues.text[hit.end : start]
             ):
                 return hit.kind
-        for hit in (h for h in self._governing if h.start >= end and h.kind in _GOVERNING):
+        for hit in (h for h in self._governing if h.start >= end):
             if (
                 self._same_sentence(end, hit.start)
                 and self._same_clause(end, hit.start)
@@ -123,6 +123,17 @@ class Surroundings:
 
     def _free(self, *kinds: str) -> list[Hit]:
         return [hit for hit in self._cues.hits(*kinds) if not self._inside(hit.start, hit.end)]
+
+    def _governors(self) -> list[Hit]:
+        """The cues that say what a date is for. "Need to move" says nothing of moving in where it goes on "my tour"."""
+        hits = self._free(*_GOVERNING, "reschedule")
+        moves = [hit for hit in hits if hit.kind == "reschedule"]
+        return [
+            hit
+            for hit in hits
+            if hit.kind in _GOVERNING
+            and not any(hit.kind == "move_in" and hit.start < move.end and move.start < hit.end for move in moves)
+        ]
 
     def _inside(self, start: int, end: int) -> bool:
         return any(a <= start and end <= b for a, b in self._zones)

@@ -65,13 +65,13 @@ class CueText:
         return any(hit.start >= start and hit.end <= end for hit in self.hits(kind))
 
     def only(self, start: int, end: int, *kinds: str, besides: Iterable[tuple[int, int]] = ()) -> bool:
-        """Whether a stretch holds nothing but cues of the lists, the stretches of `besides`, white space, commas and dashes."""
+        """Whether a stretch holds nothing but cues of the lists, the stretches of `besides`, white space and marks that say nothing."""
         rest = list(self.text[start:end])
         covered = [(hit.start, hit.end) for kind in kinds for hit in self._of(kind)]
         for a, b in (*covered, *besides):
             for at in range(max(a, start), min(b, end)):
                 rest[at - start] = " "
-        return not "".join(rest).strip(" \t\r\n,-")
+        return not "".join(rest).strip(" \t\r\n,.-()")
 
     def ordinals(self, start: int, end: int) -> tuple[tuple[int, Hit], ...]:
         """The ordinals inside the given stretch: "the second one" is 2, "the last" is -1."""
@@ -132,7 +132,7 @@ def _phrase(phrase: str) -> str:
 
 
 def _word(word: str) -> str:
-    core = re.escape(word.strip("*"))
+    core = _GAP.join(re.escape(piece) for piece in word.strip("*").split("+"))
     return (r"\w*" if word.startswith("*") else "") + core + (r"\w*" if word.endswith("*") else "")
 
 
