@@ -374,7 +374,7 @@ class _Calls:
                 return take(await self.client.messages.create(**body, timeout=self.timeout(seconds))), 0.0
         except TimeoutError:
             return _failed("timeout", f"no answer within {seconds:.1f} s"), 0.0
-        except Exception as error:  # noqa: BLE001 - whatever client or transport raises becomes a value (UN-10)
+        except Exception as error:  # whatever client or transport raises becomes a value (UN-10)
             return failure_of(error), _pause(error)
 
     def timeout(self, seconds: float) -> Any:
@@ -418,7 +418,7 @@ async def _look_up(calls: _Calls, model: str, budget: float) -> Features | Model
                 return replace(known, effort=info.capabilities.effort.low.supported) if info.capabilities else known
     except TimeoutError:
         return _failed("timeout", f"no list of models within {budget:.1f} s")
-    except Exception as error:  # noqa: BLE001 - as above: at start, too, a failure is a value
+    except Exception as error:  # whatever client or transport raises becomes a value (UN-10)
         return failure_of(error)
     return known
 

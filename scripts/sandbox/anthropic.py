@@ -442,7 +442,7 @@ def _last_text(body: Mapping[str, Any]) -> str:
 def _info(name: str) -> dict[str, Any]:
     model = MODELS[name]
     yes, no = {"supported": True}, {"supported": False}
-    effort: dict[str, Any] = {level: yes if model.effort else no for level in ("low", "medium", "high", "xhigh", "max")}
+    effort: dict[str, Any] = dict.fromkeys(("low", "medium", "high", "xhigh", "max"), yes if model.effort else no)
     kinds = {
         "adaptive": {"supported": model.thinks},
         "between_tools": {"supported": model.thinks},
@@ -450,7 +450,7 @@ def _info(name: str) -> dict[str, Any]:
         "enabled": {"supported": model.budget},
     }
     capabilities = {
-        **{key: yes for key in ("batch", "citations", "code_execution", "image_input", "pdf_input", "server_tools")},
+        **dict.fromkeys(("batch", "citations", "code_execution", "image_input", "pdf_input", "server_tools"), yes),
         "context_management": yes,
         "effort": {"supported": model.effort, **effort},
         "structured_outputs": yes,

@@ -299,22 +299,33 @@ _TAKE = _rx(
     r"\b(?:one|slot|option)\b",
     r"^\W*(?:la|el) (?:de )?",
 )
+_THE_NTH = r"\bthe (?:{0})(?: (?:one|slot|time|option))?\b|\boption (?:{1})\b|\b(?:la|el) (?:{2})(?: opcion| horario)?\b|\bopcion (?:{3})\b"
 _ORDINALS = (
-    (_rx(r"\bthe (?:1st|first)(?: (?:one|slot|time|option))?\b", r"\boption (?:1|one|a)\b", r"\b(?:la|el) primer[oa]?(?: opcion| horario)?\b", r"\bopcion (?:1|uno|a)\b"), 0),
-    (_rx(r"\bthe (?:2nd|second)(?: (?:one|slot|time|option))?\b", r"\boption (?:2|two|b)\b", r"\b(?:la|el) segund[oa](?: opcion| horario)?\b", r"\bopcion (?:2|dos|b)\b"), 1),
-    (_rx(r"\bthe (?:3rd|third)(?: (?:one|slot|time|option))?\b", r"\boption (?:3|three|c)\b", r"\b(?:la|el) tercer[oa]?(?: opcion| horario)?\b", r"\bopcion (?:3|tres|c)\b"), 2),
-    (_rx(r"\bthe last(?: (?:one|slot|time|option))\b", r"\b(?:la|el) ultim[oa](?: opcion| horario)?\b"), -1),
-)  # fmt: skip
+    (_rx(_THE_NTH.format("1st|first", "1|one|a", "primer[oa]?", "1|uno|a")), 0),
+    (_rx(_THE_NTH.format("2nd|second", "2|two|b", "segund[oa]", "2|dos|b")), 1),
+    (_rx(_THE_NTH.format("3rd|third", "3|three|c", "tercer[oa]?", "3|tres|c")), 2),
+    (_rx(r"\bthe last (?:one|slot|time|option)\b", r"\b(?:la|el) ultim[oa](?: opcion| horario)?\b"), -1),
+)
 _MOVING = _rx(
-    r"\bmov(?:e|es|ing)[ -]?in(?:to)?(?: date)?\b", r"\bmoving\b", r"\b(?:to|we|i|and|would|will|can|could) move\b(?! (?:my|our|the|it|that|this)\b)", r"\brelocat\w+\b",
-    r"\b(?:lease|contract)\b", r"\bneed (?:a|an|the|it|something|somewhere)\b[^.?!\n]{0,30}\b(?:by|for|from|starting)\b", r"\bavailable (?:from|by|starting)\b",
-    r"\bmud(?:ar\w*|anza|amos|o)\b", r"\bentrar a vivir\b", r"\bcontrato\b", r"\ba partir de\b", r"\bocupar\b",
-)  # fmt: skip
+    r"\bmov(?:e|es|ing)[ -]?in(?:to)?(?: date)?\b",
+    r"\bmoving\b",
+    r"\b(?:to|we|i|and|would|will|can|could) move\b(?! (?:my|our|the|it|that|this)\b)",
+    r"\brelocat\w+\b",
+    r"\b(?:lease|contract)\b",
+    r"\bneed (?:a|an|the|it|something|somewhere)\b[^.?!\n]{0,30}\b(?:by|for|from|starting)\b",
+    r"\bavailable (?:from|by|starting)\b",
+    r"\bmud(?:ar\w*|anza|amos|o)\b",
+    r"\bentrar a vivir\b",
+    r"\bcontrato\b",
+    r"\ba partir de\b",
+    r"\bocupar\b",
+)
 _MOVING_AFTER = _rx(
     r"^\s*(?:is (?:my|our|the) |for (?:my |our |the )?|es (?:mi|nuestra|la) |de |para (?:la |mi )?)?(?:move|moving|mudanza|mudar)"
 )
 _AWAY = _rx(
-    r"\b(?:instead of|rather than|not|except|but not|anything but|(?:any|every) ?(?:day|time) but|other than|can'?t (?:do|make)|cannot (?:do|make))(?: it)?(?: on| at| the| for)*\s*$",
+    r"\b(?:instead of|rather than|not|except|but not|anything but|(?:any|every) ?(?:day|time) but|other than|(?:can'?t|cannot) (?:do|make))(?: it)?"
+    r"(?: on| at| the| for)*\s*$",
     r"\b(?:en (?:vez|lugar) de|excepto|menos|salvo|pero no|no puedo|no podemos|que no sea)l?(?: el| la| los| a| las)*\s*$",
 )
 _AWAY_AFTER = _rx(

@@ -44,6 +44,9 @@ def task(*facts: FactMark, text: str = TEXT) -> DraftRequest:
     return DraftRequest("tour_proposed", "sms", "en", "Maple Court", facts or (FactMark("F1", "the visit"),), text)
 
 
+one_loop = pytest.mark.asyncio(loop_scope="module")
+
+
 @dataclass
 class Service:
     """The stand-in, the vendor's client, and what was asked of the stand-in."""
@@ -83,7 +86,7 @@ def service(running: Service) -> Service:
 # --- whole answers ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 async def test_a_forced_strict_tool_reads(service: Service) -> None:
     """UN-1: one request with a forced strict tool gives the reading; no thinking, no text."""
     reading = await service.reader().read(request(), 5)
@@ -93,7 +96,7 @@ async def test_a_forced_strict_tool_reads(service: Service) -> None:
     assert body["tools"][0]["strict"] is True and "output_config" not in body
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 async def test_a_model_without_forced_tools_reads_as_json(service: Service) -> None:
     """UN-10: where a forced tool would be rejected the reading is asked for as JSON, behind the model's thinking."""
     reading = await service.reader(SONNET).read(request(), 5)
@@ -102,7 +105,7 @@ async def test_a_model_without_forced_tools_reads_as_json(service: Service) -> N
     assert "tools" not in body and body["output_config"]["format"]["type"] == "json_schema"
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 async def test_a_draft_is_text_behind_thinking_and_no_tool(service: Service) -> None:
     """DM-7: the drafter answers in text with fact marks; no tool is offered to it."""
     draft = await service.drafter().draft(task(), 5)
@@ -113,7 +116,7 @@ async def test_a_draft_is_text_behind_thinking_and_no_tool(service: Service) -> 
     assert [block["type"] for block in answered["content"]] == ["thinking", "text"]
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 @pytest.mark.parametrize("model", [HAIKU, SONNET, "claude-haiku-4-5", "claude-never-heard-of"])
 async def test_rejected_parameters_are_never_sent(service: Service, model: str) -> None:
     """UN-10: no sampling parameter, no thinking parameter, no effort that the model does not know."""
@@ -164,7 +167,7 @@ READINGS_ONLY: list[Case] = [
 ]
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 @pytest.mark.parametrize(
     "case", FAILURES + READINGS_ONLY, ids=lambda case: f"{case[0]}-{'-'.join(map(str, case[1].values()))}"
 )
@@ -178,7 +181,7 @@ async def test_every_failed_answer_is_a_typed_result(service: Service, case: Cas
     assert service.world.faults.fired[fault] == attempts
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 @pytest.mark.parametrize("case", FAILURES, ids=lambda case: f"{case[0]}-{'-'.join(map(str, case[1].values()))}")
 async def test_every_failed_draft_is_a_typed_result(service: Service, case: Case) -> None:
     """UN-10: the same for a draft."""
@@ -190,7 +193,7 @@ async def test_every_failed_draft_is_a_typed_result(service: Service, case: Case
     assert service.world.faults.fired[fault] == attempts
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 @pytest.mark.parametrize("fault", [case[0] for case in READINGS_ONLY] + ["anthropic.empty", "anthropic.truncated"])
 async def test_a_reading_as_json_fails_in_the_same_kinds(service: Service, fault: str) -> None:
     """UN-10: JSON that is cut, missing or of another shape is a typed result, too."""
@@ -208,7 +211,7 @@ def test_the_table_of_failures_covers_every_fault_of_the_model() -> None:
     assert offered - streams - harmless == {case[0].removeprefix("anthropic.") for case in FAILURES + READINGS_ONLY}
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 @pytest.mark.parametrize("fault", ["anthropic.text_and_tool", "anthropic.unknown_block"])
 async def test_blocks_beside_the_wanted_one_are_harmless(service: Service, fault: str) -> None:
     """UN-10: blocks are found by type; chatter before the tool call and unknown blocks change nothing."""
@@ -216,7 +219,7 @@ async def test_blocks_beside_the_wanted_one_are_harmless(service: Service, fault
     assert isinstance(await service.reader().read(request(), 5), Reading)
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 async def test_nobody_listening_is_unreachable() -> None:
     """UN-10: a refused connection is a typed result."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -227,7 +230,7 @@ async def test_nobody_listening_is_unreachable() -> None:
     await client.close()
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 async def test_a_wrong_key_is_a_rejected_request(service: Service) -> None:
     """UN-10: a refused key is no reason to try again."""
     client = connect("wrong", str(service.client.base_url))
@@ -239,7 +242,7 @@ async def test_a_wrong_key_is_a_rejected_request(service: Service) -> None:
 # --- the second attempt -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 @pytest.mark.parametrize(
     "fault", ["anthropic.overloaded", "anthropic.empty", "anthropic.drop", "anthropic.invalid_tool_json"]
 )
@@ -250,7 +253,7 @@ async def test_a_passing_failure_is_asked_again_once(service: Service, fault: st
     assert len(service.asked) == 2
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 @pytest.mark.parametrize("fault", ["anthropic.thinking_only", "anthropic.truncated"])
 async def test_a_spent_token_budget_is_asked_again_with_a_larger_one(service: Service, fault: str) -> None:
     """UN-10: an answer cut by its token budget is asked again with a larger budget, and only once."""
@@ -260,7 +263,7 @@ async def test_a_spent_token_budget_is_asked_again_with_a_larger_one(service: Se
     assert second == 4 * first and second < 21_333
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 async def test_a_cut_answer_is_never_used(service: Service) -> None:
     """UN-10: text that the token budget cut is no draft, however good it looks."""
     cut = {"content": [{"type": "text", "text": "Happy to help. {{F1}}"}], "stop_reason": "max_tokens"}
@@ -269,7 +272,7 @@ async def test_a_cut_answer_is_never_used(service: Service) -> None:
     assert isinstance(outcome, ModelFailure) and outcome.kind == "truncated"
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 async def test_the_partial_text_of_a_refusal_is_dropped(service: Service) -> None:
     """UN-10: nothing of a refused answer leaves the adapter."""
     service.world.faults.arm("anthropic.refusal")
@@ -278,7 +281,7 @@ async def test_the_partial_text_of_a_refusal_is_dropped(service: Service) -> Non
     assert "the visit on" not in outcome.detail
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 @pytest.mark.parametrize("fault", ["anthropic.slow", "anthropic.stall"])
 async def test_the_budget_bounds_everything(service: Service, fault: str) -> None:
     """VO-4: a late or stalled answer ends with the budget, both attempts included."""
@@ -289,7 +292,7 @@ async def test_the_budget_bounds_everything(service: Service, fault: str) -> Non
     assert time.perf_counter() - started < 1.1
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 async def test_no_second_attempt_without_time_for_it(service: Service) -> None:
     """UN-10: with the budget nearly spent a failure is returned at once."""
     service.world.faults.arm("anthropic.overloaded", times=None)
@@ -297,12 +300,12 @@ async def test_no_second_attempt_without_time_for_it(service: Service) -> None:
     assert len(service.asked) == 1
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 async def test_cancelling_the_caller_cancels_the_request(service: Service) -> None:
     """A turn that is called off does not wait for its model."""
     service.world.faults.arm("anthropic.stall")
     work = asyncio.create_task(service.reader().read(request(), 30))
-    while not service.asked:
+    while not service.asked and not work.done():
         await asyncio.sleep(0.01)
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -312,7 +315,7 @@ async def test_cancelling_the_caller_cancels_the_request(service: Service) -> No
 # --- the probe at start -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 @pytest.mark.parametrize(
     ("model", "found"),
     [
@@ -333,14 +336,14 @@ async def test_the_probe_finds_the_form_that_a_model_takes(service: Service, mod
     assert all(entry.meta["status"] == 200 for entry in service.world.seen("anthropic", "messages")[asked:])
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 async def test_a_model_known_to_refuse_is_not_even_asked(service: Service) -> None:
     """UN-10: what the table knows to be rejected is not sent, not even to find out."""
     await service.reader(SONNET).probe()
     assert all("tool_choice" not in body for body in service.asked)
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 async def test_the_probe_of_a_drafter_leaves_out_an_effort_that_is_unknown(service: Service) -> None:
     """UN-10: a model without efforts drafts without one."""
     drafter = service.drafter("claude-haiku-4-5")
@@ -349,7 +352,7 @@ async def test_the_probe_of_a_drafter_leaves_out_an_effort_that_is_unknown(servi
     assert all("output_config" not in body for body in service.asked)
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 @pytest.mark.parametrize("model", ["claude-sonnet-4-5", "claude-nobody"])
 async def test_the_probe_names_a_model_that_cannot_be_used(service: Service, model: str) -> None:
     """OP-2: a retired or unknown model is a sentence for the operator, not a crash."""
@@ -357,7 +360,7 @@ async def test_the_probe_names_a_model_that_cannot_be_used(service: Service, mod
     assert isinstance(outcome, ModelFailure) and outcome.kind == "rejected_request" and model in outcome.detail
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 async def test_a_failed_probe_leaves_the_reader_usable(service: Service) -> None:
     """UN-10: a service that is down at start costs the probe, not the reader."""
     service.world.faults.arm("anthropic.models_down")
@@ -393,7 +396,7 @@ def test_no_text_changes_the_structure_of_a_prompt(text: str, said: list[str]) -
         assert message.count("</new_text>") == message.count("<new_text>") == 1
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 async def test_the_system_prompt_is_constant_and_holds_no_word_of_a_customer(service: Service) -> None:
     """UN-9: two customers get the same system prompt, byte for byte, marked as cacheable, with the abilities in it."""
     reader = service.reader(abilities="You can offer, book, move and cancel visits.")
@@ -414,7 +417,7 @@ def test_of_a_form_only_its_dates_are_shown() -> None:
     assert shown == {"move_in": "2026-08-01", "tour_times": ["2026-07-18T10:00"]}
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 async def test_spans_come_back_as_the_customer_wrote_them(service: Service) -> None:
     """UN-2: what the prompt escapes is unescaped in the reading, so that a span is a piece of the text."""
     service.world.model_script.append(
@@ -432,7 +435,7 @@ async def test_spans_come_back_as_the_customer_wrote_them(service: Service) -> N
     assert isinstance(reading, Reading) and reading.intents[0].span.text == "Tom & Ann <3 would tour"
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@one_loop
 async def test_objects_of_other_domains_are_asked_for_and_kept(service: Service) -> None:
     """DM-4: a registered domain adds its object to the schema, and what the model says there is kept."""
     schema = {
