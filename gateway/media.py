@@ -141,7 +141,7 @@ def routes(clara: Clara) -> list[BaseRoute]:
             clara.calls.discard(call.id)
             try:
                 await websocket.close()
-            except RuntimeError:
+            except (RuntimeError, WebSocketDisconnect):
                 log.debug("media.closed_before call=%s", call.id)
 
     return [
@@ -153,7 +153,7 @@ def routes(clara: Clara) -> list[BaseRoute]:
 
 
 def _connect(clara: Clara, call_sid: str, token: str) -> str:
-    from twilio.twiml.voice_response import VoiceResponse  # the SDK costs a second; only calls need it
+    from twilio.twiml.voice_response import VoiceResponse  # type: ignore[import-untyped]  # the SDK costs a second
 
     public = clara.settings.public_url
     response = VoiceResponse()

@@ -480,7 +480,8 @@ def build_mail(mail: OutboundMail) -> bytes:
     ]
     body = _body(mail)
     head = "".join(_folded(f"{name}: {value}") + "\r\n" for name, value in lines)
-    return head.encode("ascii") + body
+    # The last line ends like every other: SMTP's closing dot stands on a line of its own.
+    return head.encode("ascii") + (body if body.endswith(b"\r\n") else body + b"\r\n")
 
 
 def _body(mail: OutboundMail) -> bytes:
