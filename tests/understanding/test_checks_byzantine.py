@@ -29,7 +29,7 @@ def lies(made: Situation | None) -> list[str]:
 @pytest.mark.parametrize("damage", sorted(DAMAGES))
 def test_no_lie_of_this_kind_commits_anything_wrong(damage: str) -> None:
     """Over every sort of message and many seeds, a reading damaged in this way never yields a wrong commit."""
-    made = [damaged(seed, sort, damage) for sort in SORTS for seed in range(20)]
+    made = [damaged(seed, sort, damage) for sort in SORTS for seed in range(12)]
     assert sum(one is not None for one in made) >= 10, "the damage was hardly ever applied"
     assert [lie for one in made for lie in lies(one)] == []
 

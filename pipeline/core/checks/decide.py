@@ -207,9 +207,12 @@ def _decline(check: Check) -> Decided:
         faults.append(Fault(About.WHICH, "record_unknown"))
     if not check.wish_says("decline"):
         faults.append(Fault(About.RESTATE, "no_words_for_a_refusal"))
+    waiting: list[OpenOffer | OpenProposal] = [*on_record.offers, *on_record.proposals]
+    faults += [
+        Fault(About.DATE, "date_without_a_wish") for one in check.of_role(Role.VISIT) if _is_new(one, check, waiting)
+    ]
     if faults:
         return _ask(faults)
-    waiting = [*on_record.offers, *on_record.proposals]
     if not waiting:
         return Decided(Outcome.NONE, reasons=("nothing_on_record",))
     record = pointer.id if len(waiting) == 1 and pointer.id else None
@@ -217,6 +220,12 @@ def _decline(check: Check) -> Decided:
     return Decided(
         Outcome.PROCEED, Action.DECLINE, record=record, lineage=lineage, reasons=("declined",), spans=check.evidence()
     )
+
+
+def _is_new(one: Placed, check: Check, waiting: Sequence[OpenOffer | OpenProposal]) -> bool:
+    """Whether a date in a refusal is neither ruled out nor one of those refused: a wish that the reading did not name."""
+    known_date = any(fits(record.start, value) for record in waiting for value in one.readings)
+    return not known_date and not check.around.excluded(one.start, one.end)
 
 
 def _confirm(check: Check) -> Decided:

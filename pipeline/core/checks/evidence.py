@@ -185,10 +185,10 @@ def _pieces(
     """An expression that several spans cover, or one span in part: the whole must mean what its pieces mean."""
     at = expression.start
     for one in claims:
-        if one.start > at and not cues.only(at, one.start, *_LEFT_OVER):
+        if one.start > at and cues.beside(at, one.start, *_LEFT_OVER):
             return [Fault(about, "date_claimed_in_part")]
         at = max(at, one.end)
-    if at < expression.end and not cues.only(at, expression.end, *_LEFT_OVER):
+    if at < expression.end and cues.beside(at, expression.end, *_LEFT_OVER):
         return [Fault(about, "date_claimed_in_part")]
     whole = resolve_words(context.text[expression.start : expression.end], language, context)
     if whole.status == "none":

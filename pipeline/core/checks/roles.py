@@ -176,7 +176,7 @@ class Surroundings:
                 continue
             if self._near(hit.end, start, words):
                 return True
-            if fillers and self._near(hit.end, start, 3) and self._cues.only(hit.end, start, "filler"):
+            if fillers and self._near(hit.end, start, 3) and not self._cues.beside(hit.end, start, "filler"):
                 return True
         return False
 
@@ -189,7 +189,7 @@ class Surroundings:
     def _excluded_by_neighbour(self, start: int) -> bool:
         """ "Not Thursday or Friday": what is said of the first is said of the second."""
         for a, b in self._zones:
-            if b <= start and self._cues.text[b:start].strip() and self._cues.only(b, start, "join"):
+            if b <= start and self._cues.text[b:start].strip() and not self._cues.beside(b, start, "join"):
                 return "," not in self._cues.text[b:start] and (
                     self._before(a, 3, "excluded") or self._before(a, 0, "replaced")
                 )
@@ -206,7 +206,7 @@ class Surroundings:
         return tuple(groups)
 
     def _adjoins(self, end: int, start: int) -> bool:
-        return start <= end or (self._same_sentence(end, start) and self._cues.only(end, start, "filler"))
+        return start <= end or (self._same_sentence(end, start) and not self._cues.beside(end, start, "filler"))
 
 
 def role_faults(around: Surroundings, action: Action, ref: datetime) -> list[Fault]:

@@ -25,7 +25,9 @@ def yes_faults(check: Check, names_it: bool, offered: bool = False) -> list[Faul
             faults.append(Fault(About.RESTATE, "yes_perhaps"))
         if not names_it and check.around.says(start, _opening(check, start, end), "contrast"):
             faults.append(Fault(About.RESTATE, "yes_but"))
-    if _asks(check):
+    if not names_it and _says_more(check):
+        faults.append(Fault(About.RESTATE, "yes_and_more"))
+    if _asks(check, names_it):
         faults.append(Fault(About.RESTATE, "yes_as_question"))
     return faults
 
@@ -43,7 +45,7 @@ def negated(check: Check, kind: str) -> bool:
 def _takes(check: Check) -> bool:
     """Whether the sentence takes what it names: by a word for it, or by naming it and saying nothing else."""
     named = [(hit.start, hit.end) for hit in check.ordinals().values()] + [(one.start, one.end) for one in check.placed]
-    return check.sentence_says("accept", "yes") or check.cues.only(
+    return check.sentence_says("accept", "yes") or not check.cues.beside(
         *check.sentence(), "filler", "naming", "harmless", besides=named
     )
 
@@ -67,12 +69,19 @@ def _unread_sentences(check: Check) -> list[Stretch]:
     return found
 
 
-def _asks(check: Check) -> bool:
+def _says_more(check: Check) -> bool:
+    """Whether the sentence of a yes that names nothing holds words that are no part of a plain yes."""
+    rest = check.cues.beside(*check.sentence(), "yes", "accept", "naming", "courtesy", "filler", "harmless")
+    return any(char.isalnum() for char in rest)
+
+
+def _asks(check: Check, names_it: bool) -> bool:
     """Whether the sentence of the wish asks instead of answering ("is the second one quiet?"; not "can I take it?")."""
     start, end = check.sentence()
     text = check.context.text
     opening = end - len(text[start:end].lstrip(" ,\u00a1\u00bf\"'"))
-    hits = check.cues.hits("asks", "accept", "yes")
-    asking = any(hit.kind == "asks" and hit.start <= opening < hit.end for hit in hits)
+    first = [hit.kind for hit in check.cues.hits("asks", "may", "accept", "yes") if hit.start <= opening < hit.end]
     marked = text[end : end + 1] == "?" or "\u00bf" in text[start:end]
-    return asking and (marked or check.context.channel is Channel.VOICE)
+    if "may" in first:
+        return False
+    return (marked and not names_it) or ("asks" in first and (marked or check.context.channel is Channel.VOICE))

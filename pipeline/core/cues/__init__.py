@@ -64,14 +64,14 @@ class CueText:
         end = len(self.text) if end is None else end
         return any(hit.start >= start and hit.end <= end for hit in self.hits(kind))
 
-    def only(self, start: int, end: int, *kinds: str, besides: Iterable[tuple[int, int]] = ()) -> bool:
-        """Whether a stretch holds nothing but cues of the lists, the stretches of `besides`, white space and marks that say nothing."""
+    def beside(self, start: int, end: int, *kinds: str, besides: Iterable[tuple[int, int]] = ()) -> str:
+        """What a stretch holds besides cues of the lists, the stretches of `besides`, white space and marks that say nothing."""
         rest = list(self.text[start:end])
         covered = [(hit.start, hit.end) for kind in kinds for hit in self._of(kind)]
         for a, b in (*covered, *besides):
             for at in range(max(a, start), min(b, end)):
                 rest[at - start] = " "
-        return not "".join(rest).strip(" \t\r\n,.-()")
+        return "".join(rest).strip(" \t\r\n,.-()")
 
     def ordinals(self, start: int, end: int) -> tuple[tuple[int, Hit], ...]:
         """The ordinals inside the given stretch: "the second one" is 2, "the last" is -1."""
