@@ -202,7 +202,7 @@ class TwilioSms:
             return NotSent(str(error))
         except (TwilioRestException, TwilioServiceException) as error:
             return _refusal(error)
-        except Exception as error:  # noqa: BLE001 - whatever else went wrong, the request may have arrived
+        except Exception as error:
             return MaybeSent(_say(error))
         return Accepted(message.sid) if message.sid else MaybeSent("accepted without an id")
 
@@ -214,7 +214,7 @@ class TwilioSms:
                 return await run(self._pool, self._fetch, ref)
             sent, whole = await run(self._pool, self._list, attempt)
             taken = await self._known([message.sid for message in sent]) if self._known and sent else ()
-        except Exception as error:  # noqa: BLE001 - a question that failed has no side effect
+        except Exception as error:
             return CannotTell(_say(error))
         return self._match(attempt, [message for message in sent if message.sid not in taken], whole)
 

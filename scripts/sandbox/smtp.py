@@ -163,7 +163,10 @@ class _Session:
         bare = self.writer.transport
         try:
             await self.writer.start_tls(self.server.tls)
-        except (OSError, AttributeError):  # lost; where it is lost at once, the stream trips over its own missing transport
+        except (
+            OSError,
+            AttributeError,
+        ):  # lost; where it is lost at once, the stream trips over its own missing transport
             self.writer._transport = bare  # type: ignore[attr-defined]  # private: its clean-up needs one
             raise _Gone from None
         self.greeted, self.secure = False, True

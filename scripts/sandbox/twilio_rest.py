@@ -485,10 +485,8 @@ def _moment(text: str) -> datetime:
 def _matches(message: TextMessage, query: Mapping[str, str]) -> bool:
     if query.get("To", message.recipient) != message.recipient or query.get("From", message.sender) != message.sender:
         return False
-    for name, holds in _DATES.items():
-        if name in query and (message.sent is None or not holds(message.sent, _moment(query[name]))):
-            return False
-    return True
+    asked = [(holds, _moment(query[name])) for name, holds in _DATES.items() if name in query]
+    return not asked or (message.sent is not None and all(holds(message.sent, day) for holds, day in asked))
 
 
 _DATES: Mapping[str, Callable[[datetime, datetime], bool]] = {

@@ -71,7 +71,7 @@ async def test_an_accepted_text_has_the_providers_id_and_is_not_yet_delivered() 
         assert at.world.messages[outcome.ref].recipient == CUSTOMER
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(body=st.text(min_size=1, max_size=200))
 @pytest.mark.parametrize("end", ["", " ", "\r\n", "\u00a0😀"])
 async def test_the_stored_bytes_are_what_the_provider_receives(body: str, end: str) -> None:
@@ -377,4 +377,15 @@ async def test_a_shifted_clock_moves_attempt_and_provider_alike() -> None:
         at.world.faults.arm("twilio.message.503_stored")
         out, tried = carrier(at), attempt(at.world)
         assert isinstance(await out.send(tried), MaybeSent)
+        assert isinstance(await out.find(tried), Found)
+
+
+async def test_a_list_that_lags_behind_says_absent_of_what_is_there() -> None:
+    """`Absent` is what the list says now: the relay believes it only after its quiet period (SR-3)."""
+    async with rig() as at:
+        at.world.faults.arm("twilio.message.503_stored")
+        at.world.faults.arm("twilio.list.lagging", seconds=60)
+        out, tried = carrier(at), attempt(at.world)
+        assert isinstance(await out.send(tried), MaybeSent)
+        assert await out.find(tried) == Absent()
         assert isinstance(await out.find(tried), Found)
