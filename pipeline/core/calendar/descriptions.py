@@ -256,7 +256,9 @@ class DayOfMonth:
     ahead: int
 
     def dates(self, today: date) -> Dates:
-        days = (day_or_none(first.year, first.month, self.day) for first, _ in RelativeMonth(self.ahead).stretches(today))
+        days = (
+            day_or_none(first.year, first.month, self.day) for first, _ in RelativeMonth(self.ahead).stretches(today)
+        )
         options = tuple(day for day in days if day)
         return Dates(options, "" if options else "no_such_day")
 
@@ -266,16 +268,17 @@ class DayOfMonth:
 
 @dataclass(frozen=True, slots=True)
 class RelativeWeek:
-    """This week (0), next week (1), last week (-1)."""
+    """This week (0), next week (1), last week (-1); `starts` are the weekdays that it may begin on."""
 
     ahead: int
+    starts: tuple[int, ...] = _WEEK_STARTS
 
     def stretches(self, today: date) -> tuple[Stretch, ...]:
-        return tuple(_week(today + timedelta(days=7 * self.ahead), start) for start in _WEEK_STARTS)
+        return tuple(_week(today + timedelta(days=7 * self.ahead), start) for start in self.starts)
 
     def value(self, today: date) -> tuple[tuple[Stretch, ...], str]:
         stretches = self.stretches(today)
-        return (stretches, "week_start") if today.weekday() == 6 else (stretches[:1], "")
+        return (stretches, "week_start") if _sunday(today) and len(stretches) > 1 else (stretches[:1], "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ from pipeline.core.calendar.tokens import Token
 YEARS = range(1900, 2101)
 """What four digits must be to count as a year."""
 
+
 class Meaning(NamedTuple):
     """A meaning: the function, and the names of its slots in order ("year?" may be left out)."""
 
@@ -270,8 +271,23 @@ def _before(span: Span, day: Day) -> Shifted | None:
     return None if span.minutes else Shifted(span.times(-1), day)
 
 
-def _weeks_after(weeks: int, day: Day) -> Shifted:
-    return Shifted(Span(days=7 * weeks), day)
+_COUNTED_WITH_TODAY = {8: 7, 15: 14}
+"""Days that some languages count with today among them: "eight days" is a week, "fifteen" are two."""
+
+
+def _counting_today(length: Span) -> Shifted | None:
+    days = _COUNTED_WITH_TODAY.get(length.days)
+    return Shifted(Span(days=days)) if days and length == Span(days=length.days) else None
+
+
+def _ago_counting_today(length: Span) -> Shifted | None:
+    found = _counting_today(length)
+    return Shifted(found.span.times(-1)) if found else None
+
+
+def _weeks_counted(n: int, day: Day) -> Shifted | None:
+    days = _COUNTED_WITH_TODAY.get(n)
+    return Shifted(Span(days=days), day) if days else None
 
 
 def _coming(weekday: int) -> Weekday:
@@ -306,7 +322,10 @@ def _date_any_year(day: int, month: int, ahead: int) -> Written | None:
 
 def _numbers(first: Token, second: Token, year: int | None) -> Written | None:
     """Two numbers in an order that only their size may tell."""
-    orders = (YearMonthDay(year, first.value, second.value, "mdy"), YearMonthDay(year, second.value, first.value, "dmy"))
+    orders = (
+        YearMonthDay(year, first.value, second.value, "mdy"),
+        YearMonthDay(year, second.value, first.value, "dmy"),
+    )
     readings = tuple(r for r in orders if possible(r.year, r.month, r.day) or possible(2000, r.month, r.day))
     if len(readings) == 2 and first.value == second.value:
         readings = readings[:1]
@@ -314,11 +333,18 @@ def _numbers(first: Token, second: Token, year: int | None) -> Written | None:
 
 
 def _iso(year: int, month: Token, day: Token) -> Written | None:
-    """Year first. Month and day may not change places: nobody writes that on purpose."""
+    """Year first, with dashes: the order is a standard, and what does not fit it is a mistake, not another order."""
     if possible(year, month.value, day.value):
         return Written((YearMonthDay(year, month.value, day.value),))
-    if possible(year, day.value, month.value):
-        return Written((YearMonthDay(year, day.value, month.value),), rule="year_day_month")
+    swapped = _year_first(year, month, day)
+    return Written(swapped.readings, rule="year_day_month") if swapped else None
+
+
+def _year_first(year: int, first: Token, second: Token) -> Written | None:
+    """Year first, with other signs: month and day as far as their size allows, in the usual order if it allows both."""
+    for month, day in ((first.value, second.value), (second.value, first.value)):
+        if possible(year, month, day):
+            return Written((YearMonthDay(year, month, day),))
     return None
 
 
@@ -360,8 +386,20 @@ def _day_of_named_month(day: int, month: NamedMonth) -> Written | None:
 # ── Meanings: periods ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def _week(ahead: int) -> RelativeWeek:
+    return RelativeWeek(ahead)
+
+
+def _week_from_monday(ahead: int) -> RelativeWeek:
+    return RelativeWeek(ahead, (0,))
+
+
 def _week_of(day: Day) -> WeekOf:
     return WeekOf(day)
+
+
+def _week_of_number(day: int) -> WeekOf:
+    return WeekOf(Written((YearMonthDay(None, None, day),)))
 
 
 def _month_of_year(month: int, year: int | None) -> NamedMonth:
@@ -448,7 +486,6 @@ WORDS: dict[str, Callable[[str], Any]] = {
     "relative_year": int,
     "day_part": _day_window,
     "feast": _yearly,
-    "weeks_later": int,
     "unit": _UNITS.__getitem__,
     "vague": Vague,
     "link": str,
@@ -499,7 +536,9 @@ _DAYS = {
     "ago": Meaning(_ago, ("length",)),
     "after": Meaning(_after, ("length", "day")),
     "before": Meaning(_before, ("length", "day")),
-    "weeks_after": Meaning(_weeks_after, ("weeks", "day")),
+    "counting_today": Meaning(_counting_today, ("length",)),
+    "ago_counting_today": Meaning(_ago_counting_today, ("length",)),
+    "weeks_counted": Meaning(_weeks_counted, ("n", "day")),
 }
 
 PHRASES: dict[str, dict[str, Meaning]] = {
@@ -531,6 +570,7 @@ PHRASES: dict[str, dict[str, Meaning]] = {
         "date_of_year": Meaning(_date_any_year, ("day", "month", "ahead")),
         "numbers": Meaning(_numbers, ("first", "second", "year?")),
         "iso": Meaning(_iso, ("year", "month", "day")),
+        "year_first": Meaning(_year_first, ("year", "first", "second")),
         "compact": Meaning(_compact, ("digits",)),
         "doubtful": Meaning(_doubtful, ("first", "second")),
     },
@@ -542,7 +582,9 @@ PHRASES: dict[str, dict[str, Meaning]] = {
         "of_relative_year": Meaning(_month_of_relative_year, ("month", "ahead")),
     },
     "period": {
-        "week": Meaning(RelativeWeek, ("ahead",)),
+        "week": Meaning(_week, ("ahead",)),
+        "week_from_monday": Meaning(_week_from_monday, ("ahead",)),
+        "week_of_number": Meaning(_week_of_number, ("day",)),
         "week_of": Meaning(_week_of, ("day",)),
         "month": Meaning(_value, ("month",)),
         "month_of_year": Meaning(_month_of_numbered_year, ("ordinal", "year")),
@@ -550,7 +592,10 @@ PHRASES: dict[str, dict[str, Meaning]] = {
         "year": Meaning(RelativeYear, ("ahead",)),
     },
     "item": {
-        **{kind: _item(kind) for kind in ("day", "weekday", "period", "clock", "loose", "part", "half", "day_part", "year")},
+        **{
+            kind: _item(kind)
+            for kind in ("day", "weekday", "period", "clock", "loose", "part", "half", "day_part", "year")
+        },
         "vague": _item("vague"),
         "digits": Meaning(_digits_item, ("value",)),
         "number": Meaning(_number_item, ("value",)),
@@ -559,5 +604,5 @@ PHRASES: dict[str, dict[str, Meaning]] = {
 }
 """Tables whose keys are meanings, with the slots that each needs."""
 
-LISTS = ("ordinal_suffix", "fused")
+LISTS = ("ordinal_suffix", "fused", "unseen", "weak", "company", "counted", "labels", "onward")
 """Tables that are plain lists of words."""

@@ -73,11 +73,13 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class PhraseBook:
-    """One locale, compiled. `roots` maps a part of speech to its trie; `tokens` is the locale's tokeniser."""
+    """One locale, compiled. `roots` maps a part of speech to its trie; `tokens` is the locale's tokeniser, `words` are
+    the plain lists of words."""
 
     locale: str
     roots: dict[str, _Node]
     tokens: Tokeniser
+    words: dict[str, frozenset[str]]
 
 
 class Parse:
@@ -167,7 +169,8 @@ class _Compiler:
     def book(self) -> PhraseBook:
         for root in self.roots.values():
             self._link(root)
-        return PhraseBook(self.locale, self.roots, self.tokens)
+        words = {name: frozenset(map(fold, self.tables.get(name, ()))) for name in meanings.LISTS}
+        return PhraseBook(self.locale, self.roots, self.tokens, words)
 
     def _table(self, part: str, table: Any) -> None:
         if part in meanings.LISTS:

@@ -8,7 +8,7 @@ hour, the clock changes of the time zone). A check may take readings away and ne
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo
@@ -120,7 +120,7 @@ def outcome(phrase: Phrase, moment: Moment) -> Outcome | None:
 
 def _bounded(found: Outcome, side: Side) -> Outcome:
     if side.bound:
-        return Outcome("vague", found.values, ("open_range", *found.rules))
+        return Outcome("open", found.values, ("open_range", *found.rules))
     if side.opener:
         return Outcome("open", found.values, ("open_range", *found.rules))
     return found._replace(rules=("approximate", *found.rules)) if side.hedged else found
@@ -128,21 +128,21 @@ def _bounded(found: Outcome, side: Side) -> Outcome:
 
 def _sort(side: Side) -> _Said:
     said = _Said()
-    for kind, value, marked in side.items:
+    for kind, value, after, _, _ in side.items:
         if kind == "number":
-            clock = value.hour() if marked else None
+            clock = value.hour() if after == "at" else None
             if clock:
                 said.clocks.append(clock)
             else:
                 said.number_first = said.number_first or not said.dated
-                said.numbers.append(value)
+                said.numbers.append(replace(value, ordinal=True) if after == "joiner" else value)
         elif kind == "day_part":
             said.day_part, part = value
             said.parts.append(part)
         elif kind == "vague":
             said.vague.append(value.rule)
         elif kind in _LISTED:
-            getattr(said, "clocks" if kind == "loose" and marked else _LISTED[kind]).append(value)
+            getattr(said, "clocks" if kind == "loose" and after == "at" else _LISTED[kind]).append(value)
         else:
             setattr(said, kind, value)
     return said
@@ -157,7 +157,11 @@ def _moment(side: Side, moment: Moment) -> Outcome | None:
         return Outcome("open", (), tuple(said.vague))
     if _unfit(said) or (side.bound and len(said.days) > 1):
         return None
-    if len(said.clocks) > 1 or said.year is not None or (said.half is not None and (said.clocks or said.loose or said.numbers)):
+    if (
+        len(said.clocks) > 1
+        or said.year is not None
+        or (said.half is not None and (said.clocks or said.loose or said.numbers))
+    ):
         return None
     if any(isinstance(day, Instant) for day in said.days):
         return _instant(side, said, moment)
@@ -226,6 +230,8 @@ def _combine(days: _Days, times: _Times, moment: Moment) -> Outcome:
         values, rules = _by_hours(values, rules, moment)
     if times.clock and times.clock.form == "dial24":
         values, rules = _other_half(values, rules, moment)
+    if "twelve_am" in rules and (days.options is not None or moment.hours is not None):
+        return Outcome("vague", values, rules)
     changed = [rule for value in values if (rule := _clock_change(value.date, value.time, moment.zone))]
     if changed or (rules and any(rule in _ALWAYS_ASK for rule in rules)):
         return Outcome("vague", values, (*rules, *changed))
@@ -233,7 +239,7 @@ def _combine(days: _Days, times: _Times, moment: Moment) -> Outcome:
 
 
 _ALWAYS_ASK = frozenset({
-    "midnight", "twelve_am", "over_noon", "past_midnight", "maybe_no_date", "year_day_month",
+    "midnight", "over_noon", "past_midnight", "maybe_no_date", "year_day_month",
 })  # fmt: skip
 
 
@@ -418,7 +424,9 @@ def _range(left: Side, right: Side, moment: Moment) -> Outcome | None:
     first, last = _sort(left), _sort(right)
     if first.vague or last.vague or left.bound or right.bound or right.opener:
         return Outcome("open", (), (*first.vague, *last.vague, "open_range"))
-    found = [o for o in (_time_range(first, last, left.opener, moment), _day_range(first, last, moment)) if o]
+    if _unfit(first) or _unfit(last):
+        return None
+    found = [o for o in (_time_range(first, last, left.opener or left.either, moment), _day_range(first, last, moment)) if o]
     sound = [o for o in found if o.state != "broken"]
     if len(sound) > 1:
         return Outcome("vague", tuple(v for o in sound for v in o.values), ("days_or_hours",))
@@ -427,7 +435,7 @@ def _range(left: Side, right: Side, moment: Moment) -> Outcome | None:
 
 def _time_range(first: _Said, last: _Said, opener: bool, moment: Moment) -> Outcome | None:
     """From one time of day to another, on one day, on two, or on none."""
-    start, end = _bound(first), _bound(last)
+    start, end = _bound(first, opener), _bound(last, True)
     if start is None or end is None or first.year is not None or last.year is not None:
         return None
     if not (opener or first.dated or last.dated or first.clocks or last.clocks or first.parts or last.parts):
@@ -459,9 +467,11 @@ def _time_range(first: _Said, last: _Said, opener: bool, moment: Moment) -> Outc
     return Outcome("sound", values, rules)
 
 
-def _bound(said: _Said) -> _Times | None:
+def _bound(said: _Said, opener: bool) -> _Times | None:
     """The time of day at one end of a range; here a bare number may be an hour."""
     if len(said.numbers) > 1 or said.half is not None:
+        return None
+    if said.numbers and not opener and any(isinstance(day, _WRITTEN) for day in said.days):
         return None
     hours = [clock for number in said.numbers if (clock := number.hour())]
     clocks = said.clocks + said.loose + hours
@@ -566,7 +576,11 @@ def _day_range(first: _Said, last: _Said, moment: Moment) -> Outcome | None:
 
 def _ascending(begin: Day, end: Day) -> bool:
     """Whether a bare number at the end lies after the day at the beginning: "21 to 16 April" is no range."""
-    days = (begin.readings[0].day, end.readings[0].day) if isinstance(begin, Written) and isinstance(end, Written) else (0, 1)
+    days = (
+        (begin.readings[0].day, end.readings[0].day)
+        if isinstance(begin, Written) and isinstance(end, Written)
+        else (0, 1)
+    )
     return days[0] < days[1]
 
 

@@ -28,9 +28,7 @@ MOST_TOKENS = 32
 MOST_CANDIDATES = 6
 
 
-def resolve(
-    span: str, ref: datetime, tz: ZoneInfo, locale: str, office_hours: OfficeHours | None = None
-) -> Resolution:
+def resolve(span: str, ref: datetime, tz: ZoneInfo, locale: str, office_hours: OfficeHours | None = None) -> Resolution:
     """What `span` states, said at `ref` (naive local) in zone `tz`; opening hours can settle the half of the day.
 
     Never raises, and never guesses: see the module. A locale without a phrase book gives `none`.

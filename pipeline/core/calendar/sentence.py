@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
-from pipeline.core.calendar.phrasebook import Parse, PhraseBook
+from pipeline.core.calendar.phrasebook import Found, Parse, PhraseBook
 from pipeline.core.calendar.tokens import Token
 
 MOST_ITEMS = 6
@@ -26,23 +26,35 @@ _AT_MOST = {
 }  # fmt: skip
 
 
-_NO_HOUR = frozenset({"day", "weekday", "period", "year"})
+_NOT_AFTER = {
+    "at": frozenset({"day", "weekday", "period", "year"}),
+    "opener_at": frozenset({"day", "weekday", "period", "year", "part", "vague"}),
+}
 """What cannot follow a word such as "at": in "de la mañana" the last word is no tomorrow."""
 
 
+_HOURS = frozenset({"number", "loose", "clock"})
+_AFTER = {"at": "at", "opener_at": "at", "joiner": "joiner"}
+"""The linking words before a number that tell whether it is an hour: "at 3" is one, "the 3" is none."""
+
 class Item(NamedTuple):
-    """Something said on a side; `marked` where a word such as "at" makes an hour of it."""
+    """Something said on a side; `after` is the use of the linking word before it ("at" makes an hour of a number);
+    `start` and `end` are token numbers."""
 
     kind: str
     value: Any
-    marked: bool = False
+    after: str
+    start: int
+    end: int
 
 
 class Side(NamedTuple):
-    """A row of items, and the linking words that change what they mean."""
+    """A row of items, and the linking words that change what they mean: `opener` opens a range ("from"), `either` may
+    open one or just join ("de"), `bound` leaves one end open ("after"), `hedged` makes it approximate."""
 
     items: tuple[Item, ...] = ()
     opener: bool = False
+    either: bool = False
     bound: bool = False
     hedged: bool = False
 
@@ -54,6 +66,26 @@ class Phrase(NamedTuple):
     left: Side
     right: Side | None
     end: int
+
+
+_BETWEEN_SIDES = frozenset({"until", "or", "and"})
+
+
+def _timed(side: Side) -> bool:
+    """Whether a side expects another time of day: it has one, or opens a range."""
+    return side.opener or side.either or any(item.kind == "clock" or item.after == "at" for item in side.items)
+
+
+def _flagged(side: Side, use: str) -> Side:
+    """A side after a linking word of that use."""
+    match use:
+        case "opener" | "opener_at":
+            return side._replace(opener=True)
+        case "either":
+            return side._replace(either=True)
+        case "bound":
+            return side._replace(bound=True)
+    return side
 
 
 class Sentences:
@@ -74,17 +106,16 @@ class Sentences:
         """The phrases that begin at token `at`, wherever they end."""
         for end, left in self.sides(at):
             yield Phrase("moment", left, None, end)
-            if end == self.size:
-                continue
-            for after, use in self._links(end):
-                if after == self.size:
+            links = self.links(end) if end < self.size else []
+            for after, use in links:
+                if after == self.size or use not in _BETWEEN_SIDES:
                     continue
-                if use == "until" or (use == "and" and left.opener):
-                    for last, right in self.sides(after):
-                        yield Phrase("range", left, right, last)
-                elif use in ("or", "and"):
-                    for last, right in self.sides(after):
-                        yield Phrase("choice", left, right, last)
+                ranged = use == "until" or (use == "and" and left.opener)
+                # one word may be both "until" and "at": "de 2 a las 4", but "el viernes 15 a las 4"
+                untimed = use == "until" and not _timed(left) and any(other == "at" for _, other in links)
+                for last, right in self.sides(after):
+                    if not (untimed and right.items[0].after == "at"):
+                        yield Phrase("range" if ranged else "choice", left, right, last)
 
     def sides(self, at: int) -> list[tuple[int, Side]]:
         """The sides that begin at token `at`, with where they end."""
@@ -94,7 +125,17 @@ class Sentences:
             self._sides[at] = found
         return self._sides[at]
 
-    def _links(self, at: int) -> list[tuple[int, str]]:
+    def items(self, at: int) -> list[Found]:
+        """The items that begin at token `at`."""
+        return self._parse.at("item", at)
+
+    def sides_after(self, at: int, use: str) -> list[tuple[int, Side]]:
+        """The sides that begin at token `at` where a linking word of that use stands before it."""
+        found: list[tuple[int, Side]] = []
+        self._grow(at, _flagged(Side(), use), use or None, found)
+        return found
+
+    def links(self, at: int) -> list[tuple[int, str]]:
         return self._parse.at("link", at)
 
     def _grow(self, at: int, side: Side, pending: str | None, found: list[tuple[int, Side]]) -> None:
@@ -103,30 +144,23 @@ class Sentences:
         if at == self.size or len(found) >= MOST_SIDES:
             return
         if len(side.items) < MOST_ITEMS:
+            barred = _NOT_AFTER.get(pending or "", ())
             for end, (kind, value) in self._parse.at("item", at):
-                if pending == "at" and kind in _NO_HOUR:
-                    continue
-                if sum(item.kind == kind for item in side.items) < _AT_MOST[kind]:
-                    items = (*side.items, Item(kind, value, pending == "at"))
-                    self._grow(end, side._replace(items=items), None, found)
+                if kind not in barred and sum(item.kind == kind for item in side.items) < _AT_MOST[kind]:
+                    item = Item(kind, value, _AFTER.get(pending or "", "") if kind in _HOURS else "", at, end)
+                    self._grow(end, side._replace(items=(*side.items, item)), None, found)
         for end, use in self._longest(at):
             if use == "plain":
                 self._grow(end, side, pending, found)
             elif use == "hedge":
                 self._grow(end, side._replace(hedged=True), pending, found)
-            elif use == "opener":
-                self._grow(end, side._replace(opener=True), "joiner", found)
-            elif use == "opener_at":
-                self._grow(end, side._replace(opener=True), "at", found)
-            elif use == "bound":
-                self._grow(end, side._replace(bound=True), "joiner", found)
             else:
-                self._grow(end, side, use, found)
+                self._grow(end, _flagged(side, use), use, found)
 
     def _longest(self, at: int) -> list[tuple[int, str]]:
         """Of the linking words that go on with a side, the longest of each use."""
         best: dict[str, int] = {}
-        for end, use in self._links(at):
-            if use not in ("until", "or", "and"):
+        for end, use in self.links(at):
+            if use not in _BETWEEN_SIDES:
                 best[use] = max(end, best.get(use, 0))
         return [(end, use) for use, end in best.items()]
