@@ -164,7 +164,21 @@ _WISH_ES = (
     r"\bestoy interesad[oa]\b|\bnecesito\b|\bbusco\b)"
 )
 _REQUEST = _rx(rf"{_WISH_EN}[^?!\n]{{0,70}}?{_VISIT_EN}", rf"{_WISH_ES}[^?!\n]{{0,70}}?{_VISIT_ES}")
+_REQUEST = _rx(_REQUEST.pattern, r"\b(?:can|could|may) (?:i|we) come\b")
 _VISIT = _rx(_VISIT_EN, _VISIT_ES)
+_COUNTER = _rx(
+    r"\b(?:can|could) (?:we|i|you) (?:do|make it)\b",
+    r"\b(?:how|what) about\b",
+    r"\bwould \S+(?: \S+){0,3} (?:work|be possible)\b",
+    r"\b(?:que tal|podria ser|puede ser|seria posible|mejor)\b",
+)
+_INSTEAD = _rx(
+    r"\binstead\b",
+    r"\ben (?:vez|lugar) de\b",
+    r"\bmejor\b",
+    r"\b(?:can't|cannot) make it\b",
+    r"\bno (?:voy a |puedo )\w+",
+)
 
 _TOUR = r"(?:tour|visit|appointment|showing|viewing|appt)"
 _VISITA = r"(?:visita|cita|recorrido|tour)"
@@ -181,7 +195,7 @@ _RESCHEDULE = _rx(
 )
 _ANOTHER_TIME = _rx(r"\b(?:another|a different) (?:day|time)\b", r"\botr[oa] (?:dia|hora|horario|momento)\b")
 _CANCEL = _rx(
-    rf"\b(?:please |pls |i (?:need|want|have|would like) to |i'?d like to |can (?:i|you|we) )?cancel(?:l?ing)?(?: (?:it|my|our|the|that)(?: [\w']+)?(?: {_TOUR})?)?",
+    rf"\b(?:please |pls |i (?:need|want|have|would like) to |i'?d like to |can (?:i|you|we) )?cancel(?:l?ing)?\b(?: (?:it|my|our|the|that)(?: [\w']+)?(?: {_TOUR})?)?",
     rf"\b(?:please )?take (?:my|our|the) {_TOUR} off the (?:calendar|schedule|books)\b",
     rf"\bcall off (?:my|our|the) {_TOUR}\b",
     rf"\b(?:por favor |quiero |quisiera |necesito |puedo |puede |podria )?(?:cancel|anul)(?:ar|e|en|a|emos|arla|enla|ela)\b(?: (?:mi|la|nuestra) {_VISITA})?",
@@ -189,7 +203,8 @@ _CANCEL = _rx(
 _NO_CANCEL = _rx(r"(?:don'?t|do not|not|never|no) (?:\w+ ){0,2}$", r"\bsin $")
 _CANCEL_OTHER = _rx(r"^\W*(?:\w+ ){0,2}(?:lease|contract|application|policy|fee|texts?|messages?|contrato|solicitud)\b")
 _AVAILABILITY = _rx(
-    r"\b(?:what|which|any|other|more) (?:other )?(?:times?|days?|slots?|openings?|appointments?|availability)\b[^.?!\n]*",
+    r"\b(?:what|which|other|more) (?:other )?(?:times?|days?|slots?|openings?|appointments?|availability)\b[^.?!\n]*",
+    r"\bany (?:other )?(?:slots?|openings?|appointments?|availability|times?)\b(?! but)[^.?!\n]*",
     r"\bwhat(?:'s| is) (?:your )?(?:availability|available|open)\b[^.?!\n]*",
     r"\bwhen (?:can|could|may) (?:i|we)\b[^.?!\n]*",
     r"\bwhat do you have\b[^.?!\n]*",
@@ -266,7 +281,8 @@ _CLOSER = _rx(
     r"que (?:este|tenga|le vaya|pase)(?: muy)?(?: un)?(?: bien| buen\w*)(?: dia| tarde| noche)?|buen dia|saludos)\b"
 )
 _SMALL_TALK = _rx(
-    r"\b(?:ok(?:ay)?|great|perfect|cool|alright|good|awesome|got it|perfecto|excelente|bueno|vale|genial|bien|you|too|igualmente|that's all|eso es todo)\b"
+    r"\b(?:hi|hello|hey|hola|buen[oa]s (?:dias|tardes|noches)|ok(?:ay)?|great|perfect|cool|alright|good|awesome|got it|perfecto|excelente|bueno|vale)\b",
+    r"\b(?:genial|bien|you|too|igualmente|that's all|eso es todo)\b",
 )
 _YES_EN = (
     r"(?:yes|yeah|yep|yup|sure(?: thing)?|ok(?:ay)?|correct|that'?s (?:right|correct|fine|perfect|good)|that is (?:right|correct|fine)|sounds (?:good|great|perfect)|"
@@ -291,7 +307,7 @@ _NO_YES = _rx(
 _POLITE = r"(?:[,.!]* (?:please|pls|thanks?|thank you|por favor|porfa|gracias|that(?:'s| is) (?:right|fine|perfect)|works(?: for me)?|sounds good|esta bien))*"
 _TAKE = _rx(
     r"\b(?:i'?ll|i will|we'?ll|let me|i want to|i'?d like to|can i) (?:take|do|go with|have|grab)\b",
-    r"\b(?:works|is (?:great|good|perfect|fine)|sounds good)\b",
+    r"\b(?:works|(?:is|looks|sounds) (?:great|good|perfect|fine)|esta (?:bien|perfecto|excelente|genial))\b",
     r"\bplease\b",
     r"\b(?:tomo|tomamos|me quedo con|elijo|escojo|prefiero|quiero|mejor)\b",
     r"\b(?:me|nos) (?:queda|parece|sirve|funciona|conviene)\b",
@@ -333,18 +349,31 @@ _AWAY_AFTER = _rx(
     r"^,? no (?:me|nos|puedo|podemos|va a)\b",
 )
 _OLD = _rx(
-    rf"\b(?:my|our|the)\s*$(?=.)|\b(?:my|our|the) {_TOUR}(?: (?:on|at|for|from|scheduled for))?(?: the)?\s*$",
-    rf"\b(?:mi|nuestra|la) {_VISITA} (?:del?|para|el|de las?)(?: el| la| las)?\s*$",
-    r"\bfrom(?: the)?\s*$",
-    r"\bdel?(?: la| las)?\s*$",
+    rf"\b(?:my|our|the) (?:[\w']+ )?{_TOUR}(?: (?:on|at|for|from|scheduled for))?(?: the)?\s*$",
+    rf"\b(?:mi|nuestra|la) {_VISITA} (?:del?(?: dia)?|de las?)\s*$",
+    r"\b(?:from|del)(?: the)?\s*$",
 )
 _TOLD = _rx(
-    r"\b(?:came|went|was|were|called|texted|emailed|spoke|talked|saw|applied|vine|fui|llame|escribi|hable|vi|estuve)\b[^.?!\n]{0,40}$",
-    r"\b(?:open|close[sd]?|hours|abren?|abiert[oa]s?|cierran?|horario de)\b[^.?!\n]{0,25}$",
+    r"\b(?:i|we|you|they|he|she|it) (?:already )?(?:came|went|toured|visited|called|texted|emailed|wrote|spoke|talked|saw|applied|drove)\b",
+    r"\b(?:vine|vinimos|fui|fuimos|llame|llamamos|escribi|hable|estuve|estuvimos)\b",
+    r"\b(?:open|opens|close[sd]?|hours|abren?|abiert[oa]s?|cierran?|horario de)\b",
 )
 _JOINTS = re.compile(r"\s*,?\s*(?:(?:at|on|the|of|in|for|around|el|la|las|a|por|de|del|en|@)\s*){0,3}")
 _BOUNDS = re.compile(r"\s*(?:and|to|-|–|y|a|until|till|hasta|through)(?:\s+(?:la|las|el))?\s*")
 _BETWEEN = re.compile(r"(?:between|from|entre|de|desde)(?: (?:la|las|el))?\s*$")
+_SEAM = re.compile(
+    r"\s*[()]+\s*|,?\s+(?:maybe|perhaps|possibly|around|about|quizas?|tal vez|a eso de|como a|alrededor de)\s+"
+)
+_SEAM_OF_MOVE = re.compile(_SEAM.pattern + r"|\s+(?:to|for|al|a|para)(?: el)?\s+(?!las?\b|\d)")
+_NTH = (
+    r"(?:\d{1,2}(?:st|nd|rd|th)|(?:twenty|thirty)[ -](?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth)|tenth|eleventh|twelfth|"
+    r"thirteenth|fourteenth|fifteenth|sixteenth|seventeenth|eighteenth|nineteenth|twentieth|thirtieth|fourth|fifth|sixth|seventh|eighth|ninth)"
+)
+_DAY_OF_MONTH = re.compile(
+    rf"\bthe {_NTH}(?=$|[.,!?]| (?:at|in the|between|around|or|if|would|works)\b)"
+    r"|\bel (?:dia )?\d{1,2}(?=$|[.,!?]| (?:a las?|por la|entre|o|si|me|en)\b)"
+)
+_ARTICLE = re.compile(r"\b(?:a las?|las?|el|at|on the|the|in|en|dentro de)\s+$")
 _FILLER = re.compile(r"[\W\d_]+")
 
 
@@ -377,7 +406,7 @@ class _Reader:
         self.now = now
         self.tz = tz
         self.answers = answers  # something was said before
-        self.language = self._language(locale)
+        self.language = self._language(locale)  # one language, as people write; "do" is no Sunday in English
         groups = (("proposal", "proposals"), ("offer", "offers"), ("tour", "tours"))
         self.records = {
             kind: [
@@ -412,12 +441,13 @@ class _Reader:
     # days and times ---------------------------------------------------------------------------------------------------
 
     def _expressions(self) -> Iterator[_Found]:
-        """What the calendar detects, with neighbours joined where the calendar reads them as one."""
-        pieces = [(one.start, one.end) for one in detect(self.text, ("en", "es"))]
+        """What the calendar detects, cut where a model would cut, and joined where the calendar reads neighbours as one."""
+        found = self._detected()
+        detected = ((start, self._half_of_day(end)) for start, end in found if not self._is_name(start, end))
+        pieces = [piece for start, end in detected for piece in self._cut(start, end)]
         at = 0
         while at < len(pieces):
-            start, end = pieces[at]
-            value = self._value(start, end)
+            start, end, value = self._widened(*pieces[at])
             at += 1
             while at < len(pieces):
                 joined = self._joined(start, end, *pieces[at])
@@ -426,6 +456,53 @@ class _Reader:
                 start, end, value = joined
                 at += 1
             yield _Found(start, end, value or CalendarValue())
+
+    def _is_name(self, start: int, end: int) -> bool:
+        """Whether it is somebody's name under a mail ("June Park")."""
+        lines = self.text.rstrip().split("\n")
+        last = len(self.text.rstrip()) - len(lines[-1])
+        return (
+            len(lines) > 1
+            and start >= last
+            and lines[-1].istitle()
+            and len(lines[-1].split()) <= 3
+            and lines[-1].replace(" ", "").isalpha()
+        )
+
+    def _half_of_day(self, end: int) -> int:
+        """The end of an expression with the last full stop of "a.m."."""
+        return end + 1 if re.search(r"\b[ap]\.\s?m$", self.flat[:end]) and self.text[end : end + 1] == "." else end
+
+    def _widened(self, start: int, end: int) -> tuple[int, int, CalendarValue | None]:
+        """A number that says something with the article before it ("las 3", "the 9th"), and its value."""
+        value = self._value(start, end)
+        article = _ARTICLE.search(self.flat[:start])
+        if (
+            article
+            and (value is None or article.group().strip() == "el")
+            and (wider := self._value(article.start(), end)) is not None
+        ):
+            return article.start(), end, wider
+        return start, end, value
+
+    def _detected(self) -> list[tuple[int, int]]:
+        """Where the calendar sees an expression, and days of the month named by their number alone."""
+        found = [(one.start, one.end) for one in detect(self.text, (self.language,))]
+        for match in _DAY_OF_MONTH.finditer(self.flat):
+            start, end = match.span()
+            if not any(a < end and start < b for a, b in found) and self._value(start, end) is not None:
+                found.append((start, end))
+        return sorted(found)
+
+    def _cut(self, start: int, end: int) -> list[tuple[int, int]]:
+        """The parts of an expression that a doubt, a bracket or a move from one day to another separates, if each says something."""
+        seams = _SEAM_OF_MOVE if _RESCHEDULE.search(self.flat) else _SEAM
+        parts, at = [], start
+        for seam in seams.finditer(self.flat, start, end):
+            parts.append((at, seam.start()))
+            at = seam.end()
+        parts = [part for part in (*parts, (at, end)) if part[0] < part[1]]
+        return parts if len(parts) > 1 and all(self._value(*part) for part in parts) else [(start, end)]
 
     def _joined(self, start: int, end: int, after: int, stop: int) -> tuple[int, int, CalendarValue] | None:
         gap = self.flat[end:after]
@@ -440,14 +517,13 @@ class _Reader:
         return None
 
     def _value(self, start: int, end: int) -> CalendarValue | None:
-        """What the words state; of two readings the first, as a model would pick one; None where they say nothing together."""
-        for locale in (self.language, *({"en", "es"} - {self.language})):
-            answer = resolve(self.text[start:end], self.now, self.tz, locale, _HOURS)
-            if answer.status == "resolved":
-                return answer.value
-            if answer.status == "ask" and answer.candidates:
-                return answer.candidates[0]
-        return None
+        """What the words state; of several readings the one that fits a record, else the first; None where they say nothing."""
+        answer = resolve(self.text[start:end], self.now, self.tz, self.language, _HOURS)
+        if answer.value is not None:
+            return answer.value
+        known = [record.start for group in self.records.values() for record in group]
+        fitting = (value for value in answer.candidates if any(_fits(at, value) for at in known))
+        return next(fitting, answer.candidates[0] if answer.candidates else None)
 
     # intents ----------------------------------------------------------------------------------------------------------
 
@@ -494,8 +570,11 @@ class _Reader:
         asked = _AVAILABILITY.search(self.flat)
         if asked and not self._wants("access_code"):
             self._add("ask_availability", *asked.span())
-        elif (match := _REQUEST.search(self.flat)) and not self._taken():
-            self._add("request_tour", *match.span())
+        elif (
+            match := _REQUEST.search(self.flat) or (_COUNTER.search(self.flat) if self.found else None)
+        ) and not self._taken():
+            moved_on = bool(self.records["tour"]) and _INSTEAD.search(self.flat) is not None
+            self._add("reschedule_tour" if moved_on else "request_tour", *match.span())
 
     def _cancel(self) -> re.Match[str] | None:
         for match in _CANCEL.finditer(self.flat):
@@ -518,7 +597,7 @@ class _Reader:
             if (
                 _AWAY.search(sentence)
                 or _AWAY_AFTER.search(after)
-                or _TOLD.search(sentence)
+                or self._told(sentence)
                 or _past(day, self.now.date())
             ):
                 one.role = "other"
@@ -532,10 +611,18 @@ class _Reader:
                 if one.role == "visit" and not _VISIT.search(self.flat):
                     one.role = "other"
 
+    def _told(self, sentence: str) -> bool:
+        """Whether the words right before a date tell of something that is no wish."""
+        told = list(_TOLD.finditer(sentence[-60:]))
+        return bool(told) and _VISIT.search(sentence[-60:][told[-1].end() + 4 :]) is None
+
     def _is_old(self, at: int, before: str, sentence: str) -> bool:
         """Whether a date is the one that a visit is to be moved away from."""
         continued = at > 0 and self.found[at - 1].role == "other" and _JOINTS.fullmatch(before) is not None
-        return continued or _OLD.search(sentence) is not None
+        named = re.search(r"\b(?:my|our|the)\s*$", sentence) and re.match(
+            rf"\s*{_TOUR}\b", self.flat[self.found[at].end :]
+        )
+        return continued or bool(named) or _OLD.search(sentence) is not None
 
     def _is_move_in(self, at: int, before: str, after: str) -> bool:
         """The last word before it, or since the date before it, that says what a date is for speaks of moving in."""
@@ -596,13 +683,22 @@ class _Reader:
         if yes and not self._wants("accept_offer") and (offers or proposals or pending or self.answers):
             start, end = self._with_visits(*yes)
             self._add("accept_offer" if offers and not proposals else "affirm", start, end)
-        if yes and self._wants("accept_offer", "affirm"):
+        if yes and self._wants("accept_offer", "affirm") and not self._only_chosen(*yes):
             start, end = self._with_visits(*yes)
             self.affirmation = ("restated" if self._visits() else "bare", start, end)
 
+    def _only_chosen(self, start: int, end: int) -> bool:
+        """Whether "… works for me" chooses among offers and says no yes besides."""
+        return _YES_LATE.fullmatch(self.flat, start, end) is not None and bool(self._visits() or self._ordinal())
+
     def _only_small_talk(self) -> bool:
-        rest = _SMALL_TALK.sub(" ", _CLOSER.sub(" ", self.flat))
-        return bool(_CLOSER.search(self.flat)) and not _FILLER.sub("", rest)
+        """Whether it is thanks and farewell, with a greeting and a name at most."""
+        lines = self.flat.rstrip().split("\n")
+        signed = (
+            len(lines) > 1 and len(lines[-1].split()) <= 2 and _CLOSER.search(self.flat[: -len(lines[-1])]) is not None
+        )
+        said = "\n".join(lines[:-1] if signed else lines)
+        return bool(_CLOSER.search(said)) and not _FILLER.sub("", _SMALL_TALK.sub(" ", _CLOSER.sub(" ", said)))
 
     def _choice(self, yes: tuple[int, int] | None) -> None:
         """The choice of an offer by its place in the list, its day or its time."""
@@ -651,8 +747,7 @@ class _Reader:
 
     def _leftovers(self) -> None:
         """A text that asked for nothing so far: a closer, a bare time, a question, or something else."""
-        rest = _SMALL_TALK.sub(" ", _CLOSER.sub(" ", self.flat))
-        if _CLOSER.search(self.flat) and not _FILLER.sub("", rest):
+        if self._only_small_talk():
             self._add("closer", 0, len(self.text))
         elif self._visits() and (self._bare_time() or _VISIT.search(self.flat)) and not _CANNOT.search(self.flat):
             self._add("request_tour", *self._line(self._visits()[0].start, self._visits()[-1].end))
