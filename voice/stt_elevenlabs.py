@@ -253,6 +253,8 @@ class ElevenLabsHearing:
                     ping_timeout=10,
                 )
                 await self._greeted(socket)
+        except HearingUnavailable:
+            raise
         except TimeoutError:
             raise HearingUnavailable(HearingLost("connect time-out", retryable=True)) from None
         except (OSError, InvalidHandshake, ConnectionClosed) as error:

@@ -24,7 +24,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from starlette.responses import Response
 from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -33,7 +32,7 @@ from scripts.sandbox.watermark import Reader
 from scripts.sandbox.wire import hang_up
 from scripts.sandbox.world import Utterance, World
 
-UNREACHABLE = register("elevenlabs.stt.unreachable", "the handshake is answered 503")
+UNREACHABLE = register("elevenlabs.stt.unreachable", "the handshake is answered 403")
 REFUSED = register(
     "elevenlabs.stt.refused", "the socket is accepted, then error `type` (invalid_request) comes and the socket closes"
 )
@@ -321,7 +320,7 @@ def routes(world: World) -> list[BaseRoute]:
         started = time.perf_counter()
         query = socket.query_params.multi_items()
         if world.faults.take(UNREACHABLE):
-            await socket.send_denial_response(Response(status_code=503))
+            await socket.close()  # before accepting
             return
         await socket.accept()
         id = world.sid("stt")

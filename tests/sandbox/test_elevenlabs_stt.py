@@ -278,7 +278,7 @@ async def test_faults_of_a_session() -> None:
         arm("elevenlabs.stt.unreachable")
         with pytest.raises(InvalidStatus) as refused:
             await committed(running)
-        assert refused.value.response.status_code == 503
+        assert refused.value.response.status_code == 403
         arm("elevenlabs.stt.refused", type="quota_exceeded")
         async with client(running) as ears:
             assert (await ears.next())["message_type"] == "quota_exceeded"
