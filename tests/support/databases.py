@@ -328,10 +328,10 @@ class Books:
     def compose(self, intent: str, text: str = "Hi there", message_id: str | None = None) -> bool:
         return self.run(self.store.compose, intent, payload(text, message_id), [{"text": text}], {"passed": True})
 
-    def composed(self, text: str = "Hi there", **arrival: Any) -> str:
+    def composed(self, body: str = "Hi there", **arrival: Any) -> str:
         """An intent whose payload is stored; its id."""
         intent = f"{self.answered(**arrival).turn}-answer"
-        assert self.compose(intent, text)
+        assert self.compose(intent, body)
         return intent
 
     def send(self, node: str = "node") -> Attempt:
@@ -341,9 +341,9 @@ class Books:
         assert attempt is not None
         return attempt
 
-    def sending(self, text: str = "Hi there", **arrival: Any) -> Attempt:
+    def sending(self, body: str = "Hi there", **arrival: Any) -> Attempt:
         """A message on its way, its outcome open."""
-        self.composed(text, **arrival)
+        self.composed(body, **arrival)
         return self.send()
 
 
