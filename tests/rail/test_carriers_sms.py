@@ -237,7 +237,7 @@ async def test_an_unclear_end_is_maybe_sent_and_is_asked_about_never_repeated(fa
         tried = attempt(at.world)
         out = carrier(at, read_timeout=0.2)
         assert isinstance(await out.send(tried), MaybeSent)
-        found = await out.find(tried)
+        found = await carrier(at).find(tried)
         if fault in STORED:
             assert isinstance(found, Found)
             assert list(at.world.messages) == [found.ref]
