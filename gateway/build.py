@@ -6,10 +6,11 @@ import asyncio
 import hashlib
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
+from typing import TYPE_CHECKING
 
 from gateway.door import LocalBus, ShiftedClock, UuidIds
 from gateway.settings import Settings
@@ -31,6 +32,9 @@ from storage.migrate import upgrade
 from storage.store import SqlStore
 from text_channels.adapters import MailChannel, SmsChannel
 from voice.bridge import Hearing, Speaking
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic
 
 log = logging.getLogger("clara")
 
@@ -58,6 +62,7 @@ class Clara:
     by_mail: Mapping[str, Property]
     hearing: Hearing | None
     speaking: Speaking | None
+    closers: tuple[Callable[[], Awaitable[None]], ...]
     calls: set[str] = field(default_factory=set)
     _loops: list[Loop] = field(default_factory=list)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
@@ -82,6 +87,8 @@ class Clara:
             loop.stop()
         await asyncio.gather(*self._tasks)
         await self.workers.drain()
+        for close in self.closers:
+            await close()
         await self.db.close()
 
 
@@ -98,7 +105,7 @@ def build(settings: Settings) -> Clara:
     store = SqlStore(settings.secret_key)
     policy = Policy(poll=settings.poll)
     rules = Rules(hashlib.sha256(b"offer\x1f" + settings.secret_key.encode()).digest(), policy, templates.locales())
-    reader, drafter = _models(settings)
+    reader, drafter, client = _models(settings)
     sms, mail = SmsChannel(ids), MailChannel(ids)
     wrappers: dict[str, Wrapper] = {"sms": sms, "email": mail}
     engine = Engine(db, store, reader, drafter, templates, settings.properties, rules, clock, wrappers)
@@ -118,6 +125,7 @@ def build(settings: Settings) -> Clara:
         sms=sms,
         mail=mail,
         by_number={number: prop for prop in settings.properties.values() for number in prop.numbers.values()},
+        closers=(client.close, *_closers(speaking, carriers)),
         hearing=hearing,
         speaking=speaking,
         by_mail={prop.mail_address.lower(): prop for prop in settings.properties.values() if prop.mail_address},
@@ -137,7 +145,7 @@ def check_fact_free(templates: Templates, prop: Property, clock: ShiftedClock) -
                 raise SettingsError(f"The text {name!r} ({locale}) of property {prop.id!r} does not pass the output gate ({found}).")
 
 
-def _models(settings: Settings) -> tuple[Reader, Drafter]:
+def _models(settings: Settings) -> tuple[Reader, Drafter, AsyncAnthropic]:
     from anthropic import AsyncAnthropic  # costs a second; only a gateway needs it
 
     from gateway.anthropic_model import AnthropicDrafter, AnthropicReader
@@ -147,7 +155,20 @@ def _models(settings: Settings) -> tuple[Reader, Drafter]:
     return (
         AnthropicReader(client, settings.read_model, abilities=abilities),
         AnthropicDrafter(client, settings.draft_model, abilities=abilities),
+        client,
     )
+
+
+def _closers(speaking: Speaking | None, carriers: Mapping[str, Carrier]) -> list[Callable[[], Awaitable[None]]]:
+    """What holds connections or threads beyond the database and the model's client."""
+    found: list[Callable[[], Awaitable[None]]] = []
+    if speaking is not None:
+        found.append(speaking.close)
+    for carrier in carriers.values():
+        close = getattr(carrier, "close", None)
+        if close is not None:
+            found.append(lambda close=close: asyncio.to_thread(close))
+    return found
 
 
 def _carriers(settings: Settings) -> dict[str, Carrier]:

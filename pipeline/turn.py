@@ -20,6 +20,7 @@ from pipeline.core.commands import (
     Duplicate,
     Refused,
     ReviewSignal,
+    Seen,
     Superseded,
     TooLate,
     TraceEvent,
@@ -77,6 +78,7 @@ class Engine:
     ) -> Decided:
         """Reads, decides and commits one turn; begins again where the world moved. The model runs under no lock (CK-1)."""
         read: dict[str, Reading | ModelFailure] = {}
+        outcome: CommitOutcome | None = None
         for _ in range(MOST_DECISIONS):
             snapshot = await self.db.read(self.store.snapshot, turn)
             prop = self.properties[snapshot.property]
@@ -84,8 +86,9 @@ class Engine:
             ending = early(snapshot)
             if ending is not None:
                 decision = decide(snapshot, ModelFailure("empty", "", False), prop, self.rules)
-                await self._settle(snapshot, decision)
-                return Decided(snapshot, decision, None)
+                if await self._settle(snapshot, decision):
+                    return Decided(snapshot, decision, None)
+                continue
             opt_out = self._opt_out(snapshot, text, prop)
             events: tuple[TraceEvent, ...] = ()
             if opt_out is None and text not in read:
@@ -95,8 +98,9 @@ class Engine:
             reading = read.get(text) or ModelFailure("empty", "opt-out words act without a reading", False)
             decision = decide(snapshot, reading, prop, self.rules, opt_out=opt_out, heard=heard)
             if decision.command is None:
-                await self._settle(snapshot, decision, events)
-                return Decided(snapshot, decision, None)
+                if await self._settle(snapshot, decision, events):
+                    return Decided(snapshot, decision, None)
+                continue
             command = replace(decision.command, trace=events + decision.command.trace)
             outcome = await self.db.transact(self.store.commit, command)
             if isinstance(outcome, Superseded) or (isinstance(outcome, Refused) and outcome.reason != "human_owns"):
@@ -212,9 +216,12 @@ class Engine:
     def _wrap(self, row: PromisedRow, passed: Passed, prop: Property) -> Payload:
         return self.wrappers[row.channel].wrap(row, passed, prop, self.clock.now())
 
-    async def _settle(self, snapshot: Snapshot, decision: Decision, events: tuple[TraceEvent, ...] = ()) -> None:
-        health = Health.HEALTHY
-        await self.db.transact(self.store.settle_without_commit, snapshot.turn, decision.ending, health, events + decision.trace)
+    async def _settle(self, snapshot: Snapshot, decision: Decision, events: tuple[TraceEvent, ...] = ()) -> bool:
+        """Ends a turn that promises nothing; False where a text joined meanwhile, so that it is decided again."""
+        seen = Seen(snapshot.conversation_epoch, snapshot.person_epoch, tuple(row.id for row in snapshot.inbound))
+        return await self.db.transact(
+            self.store.settle_without_commit, snapshot.turn, decision.ending, Health.HEALTHY, events + decision.trace, seen
+        )
 
     def _opt_out(self, snapshot: Snapshot, text: str, prop: Property) -> str | None:
         """The label of opt-out words, on channels where they mean that (SR-7)."""

@@ -76,7 +76,8 @@ def _lease(tx: Tx, turn_id: str, node: str, seconds: float) -> TurnLease | None:
         .where(
             other.c.conversation == turn.c.conversation,
             other.c.id != turn.c.id,
-            one_of(other.c.state, _LIVE),
+            # One decision at a time; an answer that is still being composed lets the next trigger supersede it (TX-4).
+            one_of(other.c.state, [TurnState.OPEN]),
             other.c.lease_until > tx.now,
         )
         .exists()

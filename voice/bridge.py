@@ -63,6 +63,8 @@ class Speaking(Protocol):
 
     def speak(self, passed: Passed) -> AsyncIterator[bytes]: ...
 
+    async def close(self) -> None: ...
+
 
 @dataclass(slots=True)
 class Bridge:
@@ -100,8 +102,7 @@ class Bridge:
         names = ("silence", "goodbye", "late_line", "again")
         lines = {name: engine.line(name, self.locale, prop)[0] for name in names}
         self.machine = m.Machine(lines, BACKCHANNELS)
-        opening = (*engine.line("disclosure", self.locale, prop), *engine.line("greeting", self.locale, prop))
-        self._feed(m.Opened(opening))
+        self._feed(m.Opened(engine.line("disclosure", self.locale, prop), engine.line("greeting", self.locale, prop)))
         tasks = [
             asyncio.create_task(job)
             for job in (self._read(), self._write(), self._hear(), self._synthesise(), self._over.wait())

@@ -1,0 +1,7 @@
+"""Stories run on SQLite and on PostgreSQL, through the real HTTP, WebSocket and SMTP interfaces with the official clients."""
+
+from __future__ import annotations
+
+from tests.support.databases import _postgres, _sqlite, database_url, postgres_url, sqlite_url
+
+__all__ = ["_postgres", "_sqlite", "database_url", "postgres_url", "sqlite_url"]
