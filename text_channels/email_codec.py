@@ -20,6 +20,7 @@ import email.parser
 import email.policy
 import hashlib
 import html as html_escapes
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +35,10 @@ from pipeline.core.text import normalise
 MAX_BYTES: Final = 30_000_000
 _MAX_PARTS: Final = 200
 _MAX_DEPTH: Final = 20
-_MAX_HEADER: Final = 4_000
+_MAX_HEADERS: Final = 1_000
+_MAX_NESTED: Final = 100
+_MAX_MARKS: Final = 1_000
+_MAX_HEADER: Final = 8_000
 _MAX_TEXT: Final = 2_000_000
 
 
@@ -45,7 +49,7 @@ class InboundMail:
     message_id: str
     """With its angle brackets; a hash of the raw bytes where the mail has none."""
     from_address: str
-    """Empty where none can be read."""
+    """Empty where none can be read, or where the mail names two different senders."""
     from_name: str
     to: tuple[str, ...]
     """Addresses of To and Cc."""
@@ -102,7 +106,8 @@ def parse_mail(raw: bytes) -> InboundMail:
     except RecursionError:
         pieces = []
     text, html = _joined(pieces)
-    from_name, from_address = _first_mailbox(_raw_value(message, "from"))
+    senders = {value for name, value in _raw_headers(message) if name.lower() == "from"}
+    from_name, from_address = _first_mailbox(senders.pop()) if len(senders) == 1 else ("", "")
     return InboundMail(
         message_id=_message_id(message, raw),
         from_address=from_address,
@@ -145,8 +150,11 @@ def _agreed(plain: Labelled, seen: Labelled) -> Labelled:
 
 
 def _stated(line: str, words: str) -> bool:
-    said = " ".join(_words(line))
-    return f" {said} " in words or not (any(c.isdigit() for c in said) or detect(line, supported_locales()))
+    """Whether `words` hold this line, or it states no time; HTML numbers its lists by itself, plain text does not."""
+    wordings = (" ".join(_words(line)), " ".join(_words(_ITEM.sub("", line))))
+    if any(f" {said} " in words for said in wordings):
+        return True
+    return not (any(c.isdigit() for c in line) or detect(line, supported_locales()))
 
 
 def _join(lines: Sequence[Line]) -> str:
@@ -163,9 +171,10 @@ def _join(lines: Sequence[Line]) -> str:
 
 
 def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", normalise(_LINK.sub(" ", text)))
+    return re.findall(r"[^\W_]+", normalise(_LINK.sub(" ", text)))
 
 
+_ITEM: Final = re.compile(r"^\s*\d{1,2}[.)]\s+")
 _LINK: Final = re.compile(r"<(?:https?:|mailto:)[^<>\s]{1,2000}>|\[(?:cid|image)[^\]\n]{0,300}\]", re.IGNORECASE)
 
 
@@ -189,17 +198,37 @@ class _Piece:
     html: str | None = None
 
 
+class _Bounded(email.policy.Compat32):
+    """Raw header values, none of them endless. (The newer policies parse values on access, and choke on hostile ones.)"""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        """Name and value of a header, the value cut to a length that no honest one has."""
+        name, value = super().header_source_parse(sourcelines)
+        return name, value[:_MAX_HEADER]
+
+
 def _message(raw: bytes) -> email.message.Message:
-    # compat32 keeps raw header values and raises on none of them; the newer policy parses (and chokes) on access
-    parser = email.parser.BytesParser(policy=email.policy.compat32)
+    parser = email.parser.BytesParser(policy=_Bounded())
     try:
-        return parser.parsebytes(raw)
+        return parser.parsebytes(_bounded(raw))
     except Exception:  # noqa: BLE001  hostile MIME finds ways of its own; the headers are still worth reading
         head = raw.replace(b"\r\n", b"\n").partition(b"\n\n")[0][:200_000]
         try:
             return parser.parsebytes(head, headersonly=True)
         except Exception:  # noqa: BLE001
             return email.message.Message()
+
+
+def _bounded(raw: bytes) -> bytes:
+    """The mail up to where it has had more boundaries, or lines that could be one, than any mail has parts."""
+    nested = next(itertools.islice(re.finditer(rb"boundary\s{0,4}=", raw, re.IGNORECASE), _MAX_NESTED, None), None)
+    raw = raw[: nested.start()] if nested else raw
+    at = -1
+    for _ in range(_MAX_MARKS):
+        at = raw.find(b"\n--", at + 1)
+        if at < 0:
+            return raw
+    return raw[: at + 1]
 
 
 def _pieces(part: email.message.Message, body: _Body, depth: int) -> Iterator[_Piece]:
@@ -375,11 +404,11 @@ def _unflowed(text: str, delete_space: bool) -> str:
 
 
 def _raw_headers(message: email.message.Message) -> list[tuple[str, str]]:
-    return [(str(name), str(value)[:20_000]) for name, value in message.raw_items()][:1000]
+    return [(str(name), str(value)) for name, value in itertools.islice(message.raw_items(), _MAX_HEADERS)]
 
 
 def _raw_value(message: email.message.Message, name: str) -> str:
-    return next((value for key, value in _raw_headers(message) if key.lower() == name), "")[:_MAX_HEADER]
+    return next((value for key, value in _raw_headers(message) if key.lower() == name), "")
 
 
 def _header(value: str) -> str:
@@ -445,11 +474,25 @@ _MAILBOX: Final = re.compile(
 def _mailboxes(value: str) -> list[tuple[str, str]]:
     """Names and addresses of an address header. The address is read before any encoded word is decoded."""
     found = []
-    for name, angled, bare in _MAILBOX.findall(re.sub(r"\s+", " ", value)):
+    for name, angled, bare in _MAILBOX.findall(_uncommented(re.sub(r"\s+", " ", value))):
         shown = _header(name.strip()).strip()
         shown = re.sub(r"\\(.)", r"\1", shown[1:-1]) if len(shown) > 1 and shown[0] == shown[-1] == '"' else shown
         found.append((" ".join(shown.split())[:200], clean(_header(angled or bare))))
     return found
+
+
+def _uncommented(value: str) -> str:
+    """An address header without its comments in parentheses, in which any address may stand; quoted strings stay."""
+    out: list[str] = []
+    depth = 0
+    for piece in re.findall(r"\"(?:[^\"\\]|\\.)*\"|\\.|[()]|[^()\"\\]+|.", value[:4_000]):
+        if piece == "(":
+            depth += 1
+        elif piece == ")":
+            depth = max(0, depth - 1)
+        elif not depth:
+            out.append(piece)
+    return "".join(out)
 
 
 def _date(value: str) -> datetime | None:

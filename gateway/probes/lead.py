@@ -32,6 +32,9 @@ def _fields(lead: Lead) -> dict[str, Any]:
         "tour_times": [time.isoformat(timespec="minutes") for time in lead.tour_times],
         "bedrooms": lead.bedrooms,
         "rent_max": lead.rent_max,
+        "tour_request": lead.tour_request,
+        "tour_ask": lead.tour_ask,
+        "shared_address": lead.shared_address,
         "comments": lead.comments,
         "leads": lead.leads,
     }

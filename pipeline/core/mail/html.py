@@ -46,7 +46,6 @@ _CUT_ID = re.compile(r"(?:x_)*(?:divrplyfwdmsg|appendonsend|stopspelling|origina
 _SIGNATURE = re.compile(
     r"(?:^|\s)(?:x_)*(?:gmail_signature|moz-signature|protonmail_signature_block|signature)(?:$|\s)", re.IGNORECASE
 )
-_OWN_MARK: Final = "data-clara-history"
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 
 
@@ -220,8 +219,6 @@ def _mark(node: Any, tag: str, outer: Role | None, styles: Styles) -> Role | Non
         return Role.QUOTED
     if "gmail_quote" in names.split():
         return outer if _is_answered(node) else Role.QUOTED
-    if node.get(_OWN_MARK) is not None:
-        return Role.QUOTED
     return _named_mark(names[:400], ident[:200]) or (Role.SIGNATURE if node.get("data-signatureblock") else outer)
 
 

@@ -9,7 +9,7 @@ this field. So a lead is taken apart before anybody reads it:
   Only this text may give evidence (UN-2);
 * `move_in` and `tour_times` are structured values from fields with such labels, for the check against the free text
   (UN-5); a value is a date only where the field states it in full or the mail's date decides the year;
-* `not_request_dates` are the dates of stamps, listings and the like, as written.
+* `not_request_dates` are the dates of stamps, listings and the like, as written, and as ISO dates where in full.
 
 Text in quotes, footers and signatures is no comment, even where it repeats one; where the wish stands only there,
 the lead has no comment. In a forward the values are the prospect's, quoted by a third person: whether the wrapper's
@@ -72,6 +72,12 @@ class Lead:
     bedrooms: str | None = None
     rent_max: int | None = None
     """Whole units of the property's currency."""
+    tour_request: bool = False
+    """Whether a tour field or the comments speak of a visit."""
+    tour_ask: str | None = None
+    """The stretch of the comments from their first to their last date or time."""
+    shared_address: bool = False
+    """Whether the sender's name is that of two people."""
     comments: str = ""
     comment_spans: tuple[tuple[int, int], ...] = ()
     not_request_dates: tuple[str, ...] = ()
@@ -105,16 +111,18 @@ def parse_lead(
     count = _digest(body)
     if count > 1:
         return Lead("digest", leads=count)
+    when = _When(locale, ref, tz or ZoneInfo("UTC"))
     labelled = label(body)
     new = [_Line(line.text, line.start) for line in labelled.lines if line.role is Role.NEW]
     taken = _take(new)
+    if not _is_form(taken):
+        taken = _take(_colons(new))
     if not _is_form(taken) and (inner := _contact_form(body, labelled.new_text)):
         taken = _take(inner)
-    when = _When(locale, ref, tz or ZoneInfo("UTC"))
-    if _is_form(taken):
-        return _lead("form", known, taken, when)
     if _says(new, known):
         return _portal(known, new, when)
+    if _is_form(taken):
+        return _lead("form", known, taken, when)
     return _forward(known, labelled, when)
 
 
@@ -124,13 +132,15 @@ def read_contact(headers: Headers, body: str) -> Lead:
     name, address = _mailbox(known.get("from", ""))
     text = label(body).new_text
     phone, extension = _phone(text)
-    return Lead("letter", _introduced(text, name) or name, address, phone=phone, extension=extension, comments=text)
+    shared = bool(re.search(r"\s(?:&|and|y|e|\+)\s", name))
+    name_given = _introduced(text, name) or (None if shared else name)
+    return Lead("letter", name_given, address or None, phone=phone, extension=extension, shared_address=shared, comments=text)
 
 
 # --- lines to fields ----------------------------------------------------------------------------------------------
 
 _LABEL: Final = re.compile(
-    r"[ \t]{0,8}[*_•·>-]{0,3}[ \t]{0,4}([^\W_][^:：\t\n?!.]{0,44}\??(?:[.](?=[:：]))?)[*_]{0,2}[ ]{0,4}(?:[:：]|\t)[ \t*_]{0,8}(.*)"
+    r"[ \t]{0,8}[*_•·>-]{0,3}[ \t]{0,4}¿?([^\W_][^:：\t\n?!.]{0,44}\??(?:[.](?=[:：]))?)[*_]{0,2}[ ]{0,4}(?:[:：]|\t)[ \t*_]{0,8}(.*)"
 )
 _BOILERPLATE: Final = re.compile(
     r"\s*(?:please do not (?:reply|respond)|do not reply|reply to this (?:e-?mail|message)|this (?:lead|message|inquiry|e-?mail) (?:was|is|has been|came)\b|"
@@ -138,7 +148,7 @@ _BOILERPLATE: Final = re.compile(
     r"por favor,? no (?:responda|conteste)|no responda|responda a este|este (?:mensaje|correo|contacto|formulario)|publicad[oa] (?:desde|el)|"
     r"para (?:responder|contestar)|inicie sesión|you (?:have )?received|ha recibido|you wrote|usted escribió|(?:a )?copy of (?:your|the) message|"
     r"copia de(?:l)? (?:su )?mensaje|original (?:message|inquiry|comment)|mensaje original|message (?:was )?(?:sent|received) (?:on|at)|"
-    r"powered by|ip(?: address)?\s?:|user agent\s?:|page url\s?:)",
+    r"\(?sent (?:via|from|through)\b|\(?enviado (?:desde|a través|por)\b|powered by|ip(?: address)?\s?:|user agent\s?:|page url\s?:)",
     re.IGNORECASE,
 )
 _SAYS: Final = re.compile(
@@ -155,7 +165,7 @@ def _take(lines: Sequence[_Line]) -> _Taken:
     waiting = False
     for line in lines:
         found = _field_of(line.text)
-        if found:
+        if found and not (open_field == "comments" and found[0] == "other" and _names_day(line.text)):
             open_field, value, at = found
             taken.kinds.add(open_field)
             waiting = not value
@@ -173,9 +183,29 @@ def _take(lines: Sequence[_Line]) -> _Taken:
     return taken
 
 
+def _names_day(text: str) -> bool:
+    """Whether what looks like a label is a day ("Monday: after 5"), as people write it into a comment."""
+    return bool(detect(text.partition(":")[0][:60], ("en", "es")))
+
+
+def _colons(lines: Sequence[_Line]) -> list[_Line]:
+    """The lines of a form that prints each label in a line of its own, without a colon, with one put behind it."""
+    bare = {n for n, line in enumerate(lines) if _is_bare_label(line.text)}
+    if len(bare) < 3:
+        return list(lines)
+    return [_Line(f"{line.text.rstrip()}:", line.start) if n in bare else line for n, line in enumerate(lines)]
+
+
+def _is_bare_label(text: str) -> bool:
+    said = text.strip(" *_\t")
+    words = set(re.findall(r"[a-z]+", _plain(said)))
+    short = 0 < len(words) <= 5 and len(said) <= 40 and not re.search(r"[\d:.,;!@]", said)
+    return short and words <= _LABEL_WORDS and _kind(said, "") is not None
+
+
 def _put(taken: _Taken, kind: _Field, line: _Line) -> None:
     value = line.text.strip()
-    if not value:
+    if not value or value.casefold() in _NOTHING:
         return
     if kind == "comments":
         if not _repeats(taken.comments, value):
@@ -236,11 +266,12 @@ _OTHER: Final = _words(
     "reason occupation employer parking price city state zip country status id lead number company subject asunto adults children"
 )
 _KINDS: Final[tuple[tuple[_Field, frozenset[str], frozenset[str]], ...]] = (
-    ("other", _words("hear heard referred referral source como enteraste entero conocio conociste how"), frozenset()),
+    ("other", _words("hear heard referred referral source enteraste entero conocio conociste find found"), frozenset()),
     ("move_in", _words("move moving movein mudanza mudarse mudar mudas ingreso entrada ocupacion"), _words("reason comments message mensaje")),
-    ("comments", _words("comment comments message question questions notes note inquiry mensaje comentario comentarios pregunta preguntas consulta "
-                        "notas observaciones details detalles"), _words("date id type fecha tipo sent received call")),
-    ("stamp", _words("submitted received timestamp enviado enviada recibido recibida envio created creado listed posted publicado available"), frozenset()),
+    ("comments", _words("comment comments message question questions notes note inquiry help know tell remarks availability mensaje comentario "
+                        "comentarios pregunta preguntas consulta ayudar ayudarle saber cuentenos duda dudas disponibilidad "
+                        "notas observaciones details detalles"), _words("date id type fecha tipo sent received call original copy copia previous anterior quoted")),
+    ("stamp", _words("submitted received timestamp enviado enviada recibido recibida envio created creado listed posted publicado"), frozenset()),
     ("tour", _words("tour visit visita showing appointment cita recorrido viewing"), _words("type tipo comments source id")),
     ("first", _words("first"), _WISHED - {"first"} | _DAYTIME | _words("choice")),
     ("last", _words("last surname apellido apellidos"), _DAYTIME),
@@ -252,6 +283,16 @@ _KINDS: Final[tuple[tuple[_Field, frozenset[str], frozenset[str]], ...]] = (
     ("property", _words("property community building listing propiedad comunidad edificio inmueble unit unidad apartment departamento address direccion floorplan"),
      _words("current actual ip email mail")),
 )  # fmt: skip
+
+
+_LABEL_WORDS: Final = (
+    frozenset(word for _, words, _ in _KINDS for word in words)
+    | _WISHED
+    | _DAYTIME
+    | _STAMP_ALONE
+    | _words("your full last address number in the su tu la y electronico numero completo type and additional")
+)
+_NOTHING: Final = frozenset(("-", "--", "none", "n/a", "na", "ninguno", "ninguna", "no aplica", "null", "not provided"))
 
 
 def _plain(text: str) -> str:
@@ -305,6 +346,9 @@ def _lines(text: str) -> list[_Line]:
 # --- fields to a lead ---------------------------------------------------------------------------------------------
 
 
+_YEAR: Final = re.compile(r"(?<!\d)20\d\d(?!\d)")
+
+
 @dataclass(frozen=True, slots=True)
 class _When:
     """How a stated day becomes a date: locale, and time and zone of arrival where known."""
@@ -324,7 +368,7 @@ class _When:
         return datetime.combine(value.date, value.time)
 
     def _value(self, text: str):  # type: ignore[no-untyped-def]
-        year = re.search(r"(?<!\d)20\d\d(?!\d)", text)
+        year = _YEAR.search(text)
         ref = self.ref or (datetime(int(year.group()), 1, 1) if year else None)
         if ref is None:
             return None
@@ -336,9 +380,8 @@ def _lead(kind: Kind, known: Mapping[str, str], taken: _Taken, when: _When) -> L
     values = taken.values
     sender = _mailbox(known.get("from", ""))[1]
     email = _address(values.get("email")) or _person_address(known)
-    comments = list(taken.comments)
-    if kind == "form" and email and email == sender:
-        comments = sorted([*comments, *taken.free], key=lambda line: line.start)
+    own = kind == "form" and email is not None and email == sender and "comments" not in taken.kinds
+    comments = taken.free if own else taken.comments
     phone, extension = _phone(values.get("phone", ""))
     lead = Lead(
         kind,
@@ -349,16 +392,15 @@ def _lead(kind: Kind, known: Mapping[str, str], taken: _Taken, when: _When) -> L
         move_in=when.day(values.get("move_in", "")),
         move_in_text=values.get("move_in"),
         tour_times=_tours(taken.tours, when),
+        tour_request=bool(taken.tours),
         bedrooms=_digits(values.get("bedrooms", "")),
         rent_max=_most(values.get("rent", "")),
-        not_request_dates=_dates(
-            taken.stamps + ([] if comments != taken.comments else [f.text for f in taken.free]), when.locale
-        ),
+        not_request_dates=_dates([*taken.stamps, *(line.text for line in taken.free if not own)], when),
     )
-    return _with_comments(_with_address(lead, email), comments)
+    return _with_comments(_with_address(lead, email), comments, when.locale)
 
 
-def _with_comments(lead: Lead, lines: Sequence[_Line]) -> Lead:
+def _with_comments(lead: Lead, lines: Sequence[_Line], locale: str) -> Lead:
     spans: list[tuple[int, int]] = []
     texts: list[str] = []
     for line in lines:
@@ -370,7 +412,15 @@ def _with_comments(lead: Lead, lines: Sequence[_Line]) -> Lead:
             texts.append(GAP)
         texts.append(said)
         spans.append((start, start + len(said)))
-    return replace(lead, comments="\n".join(texts), comment_spans=tuple(spans))
+    said = "\n".join(texts)
+    times = detect(said[:4_000], (locale[:2],))
+    return replace(
+        lead,
+        comments=said,
+        comment_spans=tuple(spans),
+        tour_request=lead.tour_request or bool(_VISIT.search(said)),
+        tour_ask=said[times[0].start : times[-1].end] if times else None,
+    )
 
 
 def _with_address(lead: Lead, address: str | None) -> Lead:
@@ -394,6 +444,13 @@ def _tours(texts: Sequence[str], when: _When) -> tuple[datetime, ...]:
     return tuple(found)
 
 
+_VISIT: Final = re.compile(
+    r"\b(?:tours?|tour(?:ing|ed)|visits?|visiting|showings?|see (?:it|the|an?|your)|view(?:ing)?|come (?:by|see|over)|stop by|visitas?|visitar|"
+    r"recorridos?|ver(?:lo|la)?|conocer(?:lo|la)?|pasar)\b",
+    re.IGNORECASE,
+)
+
+
 def _digits(text: str) -> str | None:
     found = re.search(r"\d{1,2}", text)
     return found.group() if found else (text.strip()[:40] or None)
@@ -404,11 +461,16 @@ def _most(text: str) -> int | None:
     return max(amounts) if amounts else None
 
 
-def _dates(texts: Iterable[str], locale: str) -> tuple[str, ...]:
+def _dates(texts: Iterable[str], when: _When) -> tuple[str, ...]:
+    """Dates as written, each followed by its ISO form where it states a year."""
     found: dict[str, None] = {}
     for text in texts:
-        for expression in detect(text[:600], (locale[:2],)):
-            found[text[expression.start : expression.end]] = None
+        for expression in detect(text[:600], (when.locale[:2],)):
+            written = text[expression.start : expression.end]
+            if expression.kind != "time":
+                found[written] = None
+                day = when.day(written) if _YEAR.search(written) else None
+                found.update({day.isoformat(): None} if day else {})
     return tuple(found)
 
 
@@ -438,7 +500,7 @@ _DIGEST_ENTRY: Final = re.compile(r"\s{0,4}(?:\d{1,3}[).:]|[-*•])\s")
 def _says(lines: Sequence[_Line], known: Mapping[str, str]) -> bool:
     """Whether a portal wraps the prospect's words: it says who asks, and passes on what is said."""
     return bool(_ASKER.match(known.get("subject", "")) or _ABOUT.search(known.get("subject", ""))) and any(
-        _SAYS.match(line.text) or _field_of(line.text) for line in lines
+        _SAYS.match(line.text) for line in lines
     )
 
 
@@ -463,11 +525,12 @@ def _portal(known: Mapping[str, str], lines: Sequence[_Line], when: _When) -> Le
             rest.append(line)
     taken = _take(rest)
     lead = _lead("portal", known, taken, when)
-    subject = _ASKER.match(known.get("subject", ""))
+    told = (known.get("subject", ""), *(line.text for line in lines))
+    subject = next((found for text in told if (found := _ASKER.match(text[:300]))), None)
     name = (
         lead.name or (subject.group(1).strip() if subject else "") or who.strip() or _mailbox(known.get("from", ""))[0]
     )
-    return _with_comments(replace(lead, name=name or None), [*said, *taken.comments])
+    return _with_comments(replace(lead, name=name or None), [*said, *taken.comments], when.locale)
 
 
 def _closed(said: Sequence[_Line]) -> bool:
@@ -486,8 +549,7 @@ def _forward(known: Mapping[str, str], labelled: Labelled, when: _When) -> Lead 
     ]
     if not any(line.role in wanted for line in labelled.lines):
         return None
-    head = dict(found for found in map(header_label, (line.text for line in inner[:16])) if found)
-    rest = [line for line in inner if not (line in inner[:16] and (header_label(line.text) or "---" in line.text))]
+    head, rest = _head(inner)
     text = "\n".join(line.text for line in rest)
     own = label(text)
     kept = [rest[n] for n, line in enumerate(own.lines) if line.role is Role.NEW and n < len(rest)]
@@ -501,7 +563,20 @@ def _forward(known: Mapping[str, str], labelled: Labelled, when: _When) -> Lead 
     lead = Lead(
         "forward", name=name or None, phone=phone, extension=extension, property=_property(head.get("subject", ""))
     )
-    return _with_comments(_with_address(lead, address), [line for line in kept if line.text.strip()])
+    return _with_comments(_with_address(lead, address), [line for line in kept if line.text.strip()], when.locale)
+
+
+def _head(lines: Sequence[_Line]) -> tuple[dict[str, str], list[_Line]]:
+    """The first block of mail headers, by kind, and the lines below it."""
+    start = next((n for n, line in enumerate(lines[:16]) if header_label(line.text)), 0)
+    head: dict[str, str] = {}
+    for n in range(start, len(lines)):
+        found = header_label(lines[n].text)
+        if found and found[0] not in head:
+            head[found[0]] = found[1]
+        elif found or (lines[n].text.strip() and len(head) > 1):
+            return head, list(lines[n:])
+    return head, []
 
 
 def _unmarked(line: _Line) -> _Line:

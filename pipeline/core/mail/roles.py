@@ -35,6 +35,9 @@ _MATCHED: Final = 600  # characters of a line that are looked at
 _JOINED: Final = 6  # lines over which an attribution may be wrapped
 _MAX_TRIES: Final = 2_000  # stretches tried as announcements; a mail written by people needs a few dozen
 _LONG: Final = ("to", "cc", "subject", "from")  # headers whose value may run over several lines
+_OWN_CHARS: Final = 100_000
+_OWN_LINE: Final = 20_000
+_OWN_RUN: Final = 12  # words in a row that nobody repeats by chance
 _SHINGLE: Final = 4  # words in a row that make text recognisable as ours
 
 
@@ -274,7 +277,7 @@ class _Announcements:
             row = self._rows[at]
             middle = phrases.midline(row.text[:_MATCHED])
             if middle and self._attributes_from(at, middle):
-                self._rows[at : at + 1] = _halves(row, middle)
+                self._rows[at : at + 1] = [_part(row, 0, middle), _part(row, middle, len(row.text))]
 
     def _attributes_from(self, at: int, middle: int) -> bool:
         """Whether an attribution begins at offset `middle` of row `at` and ends there or in one of the next two rows."""
@@ -289,12 +292,10 @@ class _Announcements:
         return False
 
 
-def _halves(row: _Row, offset: int) -> list[_Row]:
-    head, tail = row.text[:offset], row.text[offset:]
-    return [
-        _Row(head, row.start, _core(head), False, opens=row.opens),
-        _Row(tail, row.start + offset, _core(tail[:_MATCHED]), False),
-    ]
+def _part(row: _Row, start: int, end: int) -> _Row:
+    """A part of a row, as a row of its own."""
+    text = row.text[start:end]
+    return _Row(text, row.start + start, _core(text[:_MATCHED]), False, opens=row.opens and not start)
 
 
 def _hints(row: _Row) -> int:
@@ -428,9 +429,12 @@ def _mark_own(rows: list[_Row], sent: Sequence[str]) -> None:
     """Text that we sent is history, and so is what follows it, unless it is an answer below a quoted whole."""
     if not sent:
         return
-    shingles, lines = _own_words(sent)
-    ours = [row.role is None and bool(row.core) and _is_ours(row.core, shingles, lines) for row in rows]
+    own = _Own.of(sent)
+    _split_own(rows, own)
+    ours = [False] * len(rows)
     text = [n for n, row in enumerate(rows) if row.core]
+    for before, n in zip([-1, *text], text, strict=False):
+        ours[n] = rows[n].role is None and own.wrote(rows[n].core, before >= 0 and ours[before])
     at = 0
     while at < len(text):
         run = at
@@ -445,27 +449,67 @@ def _mark_own(rows: list[_Row], sent: Sequence[str]) -> None:
         at = max(run, at + 1)
 
 
-def _own_words(sent: Sequence[str]) -> tuple[set[tuple[str, ...]], set[str]]:
-    shingles: set[tuple[str, ...]] = set()
-    lines: set[str] = set()
-    for body in sent:
-        words = _WORD.findall(normalise(body[:MAX_CHARS]))
-        shingles.update(zip(*(words[n:] for n in range(_SHINGLE)), strict=False))
-        lines.update(" ".join(_WORD.findall(normalise(line))) for line in body.splitlines())
-    return shingles, lines
+def _split_own(rows: list[_Row], own: _Own) -> None:
+    """Takes our own words out of lines into which a mail program or a person has put them ("You said: …")."""
+    for at in range(len(rows) - 1, -1, -1):
+        row = rows[at]
+        if row.role is not None or len(row.text) < _OWN_RUN * 3 or own.wrote(row.core, False):
+            continue
+        pieces: list[_Row] = []
+        done = 0
+        for start, end in own.runs(row.text[:_OWN_LINE]):
+            pieces += [_part(row, done, start), _part(row, start, end)]
+            pieces[-1].role = Role.QUOTED
+            done = end
+        if pieces:
+            rows[at : at + 1] = [piece for piece in [*pieces, _part(row, done, len(row.text))] if piece.text]
 
 
-def _is_ours(core: str, shingles: set[tuple[str, ...]], lines: set[str]) -> bool:
-    words = _WORD.findall(normalise(core))
-    if len(words) < _SHINGLE:
-        return " ".join(words) in lines
-    return all(shingle in shingles for shingle in zip(*(words[n:] for n in range(_SHINGLE)), strict=False))
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """What makes text recognisable as ours: runs of words, whole lines, and all words in a row."""
+
+    shingles: frozenset[tuple[str, ...]]
+    lines: frozenset[str]
+    words: str
+
+    @classmethod
+    def of(cls, sent: Sequence[str]) -> _Own:
+        bodies = [_WORD.findall(normalise(body[:_OWN_CHARS])) for body in sent]
+        shingles = {s for words in bodies for s in zip(*(words[n:] for n in range(_SHINGLE)), strict=False)}
+        lines = {" ".join(_WORD.findall(normalise(line))) for body in sent for line in body[:_OWN_CHARS].splitlines()}
+        return cls(frozenset(shingles), frozenset(lines), " ".join(f" {' '.join(words)} " for words in bodies))
+
+    def wrote(self, core: str, follows: bool) -> bool:
+        """Whether we wrote these words; `follows`: below words of ours, where the short end of a line counts too."""
+        words = _WORD.findall(normalise(core))
+        if len(words) < _SHINGLE:
+            said = " ".join(words)
+            return said in self.lines or (follows and bool(said) and f" {said} " in self.words)
+        return all(s in self.shingles for s in zip(*(words[n:] for n in range(_SHINGLE)), strict=False))
+
+
+    def runs(self, text: str) -> list[tuple[int, int]]:
+        """Where in the text at least `_OWN_RUN` words of ours stand in a row."""
+        places = [match.span() for match in _WORD.finditer(text)]
+        words = [normalise(text[start:end]) for start, end in places]
+        found: list[tuple[int, int]] = []
+        at = 0
+        while at + _OWN_RUN <= len(words):
+            end = at
+            while end + _SHINGLE <= len(words) and tuple(words[end : end + _SHINGLE]) in self.shingles:
+                end += 1
+            end += _SHINGLE - 1 if end > at else 0
+            if end - at >= _OWN_RUN:
+                found.append((places[at][0], places[end - 1][1]))
+            at = max(end, at + 1)
+        return found
 
 
 def _weighs(rows: list[_Row], run: list[int]) -> bool:
     """Whether a run of our lines is history and not a customer who picks one of our offers in our words."""
     words = sum(len(_WORD.findall(rows[n].core)) for n in run)
-    return words >= 12 or (len(run) >= 3 and words >= 6)
+    return words >= _OWN_RUN or (len(run) >= 3 and words >= 6)
 
 
 def _next_marked(rows: list[_Row], text: list[int], at: int) -> int:
