@@ -125,7 +125,7 @@ class AnthropicReader:
         keeps to the form that it had.
         """
         message = reader_message(ReadRequest("hello", "sms", None, "2026-07-17T09:00", "UTC", ""))
-        taken = await _first_taken(self._calls, self.model, lambda form: self._ask(message, form, budget), budget)
+        taken = await _first_taken(self._calls, self.model, lambda form, left: self._ask(message, form, left), budget)
         if isinstance(taken, Features):
             self.features = taken
         return taken
@@ -190,7 +190,7 @@ class AnthropicDrafter:
         """Asks the service whether this drafter's model takes an effort; drafts in that form from then on."""
         mark = FactMark("F1", "the name of the property")
         message = drafter_message(DraftRequest("greeting", "sms", "en", "", [mark], "hello"))
-        taken = await _first_taken(self._calls, self.model, lambda form: self._ask(message, form, budget), budget)
+        taken = await _first_taken(self._calls, self.model, lambda form, left: self._ask(message, form, left), budget)
         if isinstance(taken, Features):
             self.features = taken
         return taken
@@ -388,15 +388,16 @@ _ANSWERED: frozenset[FailureKind] = frozenset({"refused", "truncated", "empty", 
 
 
 async def _first_taken(
-    calls: _Calls, model: str, attempt: Callable[[Features], Awaitable[object]], budget: float
+    calls: _Calls, model: str, attempt: Callable[[Features, float], Awaitable[object]], budget: float
 ) -> Features | ModelFailure:
-    """The first form of a request, best first, that the service does not reject; `attempt` sends one."""
+    """The first form of a request, best first, that the service does not reject; `attempt` sends one within some seconds."""
+    deadline = asyncio.get_running_loop().time() + budget
     found = await _look_up(calls, model, budget)
     if isinstance(found, ModelFailure):
         return found
     outcome: object = None
     for form in dict.fromkeys((found, replace(found, forced_tool=False), _CAREFUL)):
-        outcome = await attempt(form)
+        outcome = await attempt(form, deadline - asyncio.get_running_loop().time())
         if not isinstance(outcome, ModelFailure) or outcome.kind in _ANSWERED:
             return form
         if outcome.kind != "rejected_request":

@@ -242,13 +242,16 @@ class _Service:
 
     def _block(self, body: Mapping[str, Any], text: str, purpose: str, scripted: Mapping[str, Any]) -> dict[str, Any]:
         if purpose == "reading":
-            reading = scripted.get("reading") or sandbox_model.answer_reading(text)
+            reading = scripted["reading"] if "reading" in scripted else sandbox_model.answer_reading(text)
             if forced(body):
                 name = body["tool_choice"].get("name") or body["tools"][0]["name"]
                 return {"type": "tool_use", "id": self.world.sid("toolu_"), "name": name, "input": reading}
             return {"type": "text", "text": json.dumps(reading, ensure_ascii=False)}
         if purpose == "draft":
-            return {"type": "text", "text": scripted.get("draft") or sandbox_model.answer_draft(text)}
+            return {
+                "type": "text",
+                "text": scripted["draft"] if "draft" in scripted else sandbox_model.answer_draft(text),
+            }
         if forced(body):
             name = body["tool_choice"].get("name") or body["tools"][0]["name"]
             return {"type": "tool_use", "id": self.world.sid("toolu_"), "name": name, "input": {}}
@@ -499,7 +502,8 @@ def _deltas(block: Mapping[str, Any], broken_json: bool) -> tuple[dict[str, Any]
     if block["type"] == "thinking":
         return {**block, "signature": ""}, [{"type": "signature_delta", "signature": block["signature"]}]
     if block["type"] == "tool_use":
-        written = json.dumps(block["input"], ensure_ascii=False) + ("}]" if broken_json else "")
+        written = json.dumps(block["input"], ensure_ascii=False)
+        written = "{=" + written if broken_json else written
         pieces = _pieces(written, 40) if block["input"] or broken_json else []
         return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
     return dict(block), []

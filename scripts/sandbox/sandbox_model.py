@@ -276,7 +276,7 @@ _QUESTION = _rx(
     r"(?:mascotas?|perros?|gatos?|estacionamiento|lavanderia|deposito|servicios|luz|agua|amueblad\w+|piscina|alberca|gimnasio)[^.?!\n]*",
 )
 _CLOSER = _rx(
-    r"\b(?:thanks?(?: (?:so|very) much| a lot)?|thank you(?: (?:so|very) much)?|thx|ty|bye(?: bye)?|goodbye|see (?:you|ya)(?: (?:then|soon|later|there))?|"
+    r"\b(?:thank you(?: (?:so|very) much)?|thanks?(?: (?:so|very) much| a lot)?|thx|ty|bye(?: bye)?|goodbye|see (?:you|ya)(?: (?:then|soon|later|there))?|"
     r"have a (?:good|great|nice) (?:one|day|evening|night|weekend)|take care|cheers|(?:muchas |mil )?gracias|adios|hasta luego|nos vemos|bye|"
     r"que (?:este|tenga|le vaya|pase)(?: muy)?(?: un)?(?: bien| buen\w*)(?: dia| tarde| noche)?|buen dia|saludos)\b"
 )
@@ -475,6 +475,8 @@ class _Reader:
 
     def _widened(self, start: int, end: int) -> tuple[int, int, CalendarValue | None]:
         """A number that says something with the article before it ("las 3", "the 9th"), and its value."""
+        pronoun = re.search(r"(?:(?<=[ap]m)|(?<=:\d\d)|(?<=clock)) ones?$", self.flat[start:end])  # "the 3 pm one"
+        end -= len(pronoun.group()) if pronoun else 0
         value = self._value(start, end)
         article = _ARTICLE.search(self.flat[:start])
         if (
@@ -869,6 +871,10 @@ _OPENINGS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("Happy to help you find a good time.", "Glad you are interested.", "Of course."),
         ("Con gusto le ayudo a encontrar un buen momento.", "Qué bueno que le interesa.", "Claro que sí."),
     ),
+    "declin": (
+        ("Thanks for letting us know.", "That's all right.", "Of course."),
+        ("Gracias por avisarnos.", "Está bien.", "Por supuesto."),
+    ),
     "cancel": (
         ("Thanks for letting us know.", "No problem at all.", "Thank you for telling us."),
         ("Gracias por avisarnos.", "No hay problema.", "Gracias por decirnos."),
@@ -887,7 +893,7 @@ _OPENINGS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 def draft(task: Mapping[str, Any], text: str = "") -> str:
     """Friendly words without facts in the task's language, around each of its marks; which words, a digest of task and text says."""
     outcome = str(task.get("outcome", ""))
-    head = next((key for key in ("cancel", "human", "offer", "ask", "tour") if key in outcome), "")
+    head = next((key for key in ("cancel", "human", "declin", "offer", "ask", "tour") if key in outcome), "")
     choices = _OPENINGS[head][1 if str(task.get("locale", "en")).startswith("es") else 0]
     digest = hashlib.sha256(json.dumps([task, text], sort_keys=True).encode()).digest()
     marks = ["{{" + str(fact["mark"]) + "}}" for fact in task.get("facts", ())]
