@@ -159,6 +159,16 @@ async def test_too_many_requests_is_retryable_and_was_never_processed() -> None:
         assert not at.world.messages
 
 
+@pytest.mark.parametrize("code", [29999, 21612])
+async def test_429_is_retryable_whatever_its_code_says(code: int) -> None:
+    """The status alone says that the request was never processed (SR-6)."""
+    async with rig() as at:
+        at.world.faults.arm("twilio.message.refused", status=429, code=code)
+        outcome = await carrier(at).send(attempt(at.world))
+        assert isinstance(outcome, Refused)
+        assert outcome.kind == "retryable"
+
+
 @pytest.mark.parametrize("code", sorted(FAILURES))
 async def test_every_code_of_the_table_is_classified_as_the_table_says(code: int) -> None:
     """A synchronous 4xx goes by its code (SR-6)."""
@@ -369,6 +379,15 @@ async def test_a_message_is_found_behind_many_others_page_by_page() -> None:
             store(at.world, "outbound-api", tried.sender, CUSTOMER, f"text {number}", "sent")
         assert await out.find(tried) == Found(mine.sid, "sent")
         assert len(at.world.seen("twilio", "message.list")) == 3
+
+
+async def test_a_list_too_long_to_read_whole_is_never_called_absent() -> None:
+    """What lies behind the last row that was read may be ours (IN-6)."""
+    async with rig() as at:
+        tried = attempt(at.world)
+        for number in range(1001):
+            store(at.world, "outbound-api", tried.sender, CUSTOMER, f"text {number}", "sent")
+        assert isinstance(await carrier(at).find(tried), CannotTell)
 
 
 async def test_a_shifted_clock_moves_attempt_and_provider_alike() -> None:

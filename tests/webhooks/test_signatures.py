@@ -303,6 +303,7 @@ def test_a_refused_secret_is_not_told_in_the_reason() -> None:
     """The log learns which secret was wrong, never what it was or should have been."""
     verdict = secret("presented-value", ["valid-value"], "header secret")
     assert verdict.reason == "The header secret is not one of the 1 that are valid."
+    assert secret("x", [""], "path secret").reason == "No path secret is configured, so nothing can present it."
 
 
 @pytest.mark.parametrize(
