@@ -133,7 +133,7 @@ class _Text:
         """Begins with the first word that is more than a link: spans of facts hold "August 20", not "the August 20"."""
         at = found.first
         while at < found.last - 1 and any(
-            end == at + 1 and use in ("joiner", "at") for end, use in self.sentences.links(at)
+            end == at + 1 and use in ("joiner", "article", "at") for end, use in self.sentences.links(at)
         ):
             at += 1
         kind: Kind = "range" if found.ranged else _kind(found.items)
@@ -159,19 +159,21 @@ class _Text:
         if last.kind not in _LOOSE or last.after == "at":
             return False
         words = isinstance(last.value, Number) and not last.value.digits and not any(i.kind in _BESIDE for i in items)
-        return words or last.after == "joiner" or not self._free(last.end)
+        return words or last.after in ("joiner", "article") or not self._free(last.end)
 
     def _link_before(self, at: int) -> tuple[str, int]:
         """The use of the longest linking word that ends right before token `at`, and how many tokens it has."""
         for start in range(max(0, at - _LOOK_BACK), at):
             uses = [use for end, use in self.sentences.links(start) if end == at]
-            for use in ("opener_at", "at", "opener", "either", "bound", "joiner"):
+            for use in ("opener_at", "at", "opener", "either", "bound", "article", "joiner"):
                 if use in uses:
                     return use, at - start
         return "", 0
 
     def _range(self, left: Side) -> _Found | None:
         """The longest range that begins with this side. Where both ends speak for themselves, they are two expressions."""
+        if _overfull(left):
+            return None
         end = left.items[-1].end
         best: _Found | None = None
         for after, use in self.sentences.links(end) if end < len(self.tokens) else ():
@@ -182,7 +184,7 @@ class _Text:
             if self._speaks(left) and any(spoken):
                 continue
             for right, speaks in zip(rights, spoken, strict=True):
-                if right.items and speaks != self._speaks(left) and _alike(left, right):
+                if right.items and speaks != self._speaks(left) and _alike(left, right) and not _overfull(right):
                     found = _Found(left.items[0].start, right.items[-1].end, left.items + right.items, True)
                     best = found if best is None or found.rank > best.rank else best
         return best

@@ -128,6 +128,15 @@ def _run_together(digits: Token) -> Clock | None:
     return Clock(hour * 60 + minute, "bare" if 1 <= hour <= 12 else "dial24")
 
 
+def _run_together_24(digits: Token) -> Clock | None:
+    found = _run_together(digits)
+    return Clock(found.minutes, "dial24") if found else None
+
+
+def _one_oclock() -> Clock:
+    return Clock(60)
+
+
 def _dial24(hour: Clock, minute: int | None) -> Clock | None:
     if hour.minutes % 60 or not 0 <= (minute or 0) < 60:
         return None
@@ -235,6 +244,10 @@ def _quarter_hour() -> Span:
     return Span(minutes=15)
 
 
+def _hour_and_half() -> Span:
+    return Span(minutes=90)
+
+
 def _three_quarter_hour() -> Span:
     return Span(minutes=45)
 
@@ -283,6 +296,14 @@ def _counting_today(length: Span) -> Shifted | None:
 def _ago_counting_today(length: Span) -> Shifted | None:
     found = _counting_today(length)
     return Shifted(found.span.times(-1)) if found else None
+
+
+def _week_after(day: Day) -> Shifted:
+    return Shifted(Span(days=7), day)
+
+
+def _month_end() -> OrdinalDay:
+    return OrdinalDay(-1, RelativeMonth(0))
 
 
 def _weeks_counted(n: int, day: Day) -> Shifted | None:
@@ -361,6 +382,10 @@ def _doubtful(first: Token, second: Token) -> Written | None:
 
 def _ordinal_weekday(ordinal: int, weekday: int, month: NamedMonth | RelativeMonth) -> OrdinalWeekday | None:
     return OrdinalWeekday(ordinal, weekday, month) if -1 <= ordinal <= 5 else None
+
+
+def _ordinal_weekday_now(ordinal: int, weekday: int) -> OrdinalWeekday | None:
+    return _ordinal_weekday(ordinal, weekday, RelativeMonth(0))
 
 
 def _first_day(month: NamedMonth | RelativeMonth) -> OrdinalDay:
@@ -500,6 +525,8 @@ _CLOCKS = {
     "dotted": Meaning(_dotted, ("hour", "minute")),
     "dotted_late": Meaning(_dotted_late, ("hour", "minute")),
     "run_together": Meaning(_run_together, ("digits",)),
+    "run_together_24": Meaning(_run_together_24, ("digits",)),
+    "one": Meaning(_one_oclock, ()),
     "dial24": Meaning(_dial24, ("hour", "minute?")),
     "hour_minute": Meaning(_hour_minute, ("hour", "minute")),
     "hour_few": Meaning(_hour_few, ("hour", "minute")),
@@ -527,6 +554,7 @@ _DAYS = {
     "plain": Meaning(_value, ("day",)),
     "now": Meaning(_now, ()),
     "ordinal_weekday": Meaning(_ordinal_weekday, ("ordinal", "weekday", "month")),
+    "ordinal_weekday_now": Meaning(_ordinal_weekday_now, ("ordinal", "weekday")),
     "first_day": Meaning(_first_day, ("month",)),
     "last_day": Meaning(_last_day, ("month",)),
     "last_but": Meaning(_last_but, ("ordinal", "month")),
@@ -538,13 +566,15 @@ _DAYS = {
     "before": Meaning(_before, ("length", "day")),
     "counting_today": Meaning(_counting_today, ("length",)),
     "ago_counting_today": Meaning(_ago_counting_today, ("length",)),
+    "week_after": Meaning(_week_after, ("day",)),
+    "month_end": Meaning(_month_end, ()),
     "weeks_counted": Meaning(_weeks_counted, ("n", "day")),
 }
 
 PHRASES: dict[str, dict[str, Meaning]] = {
     "count": {"one": Meaning(_one, ()), "number": Meaning(_value, ("number",)), "digits": Meaning(_token, ("digits",))},
     "minute": {"number": Meaning(_value, ("number",)), "digits": Meaning(_token, ("digits",))},
-    "hour": {"hour": Meaning(_hour, ("digits?", "number?")), "noon": Meaning(_noon, ())},
+    "hour": {"hour": Meaning(_hour, ("digits?", "number?")), "noon": Meaning(_noon, ()), "one": Meaning(_one_oclock, ())},
     "turned": _CLOCKS,
     "oclock": _CLOCKS,
     "dial": _CLOCKS,
@@ -562,6 +592,7 @@ PHRASES: dict[str, dict[str, Meaning]] = {
         "half_more": Meaning(_half_more, ("n", "unit")),
         "half_hour": Meaning(_half_hour, ()),
         "quarter_hour": Meaning(_quarter_hour, ()),
+        "hour_and_half": Meaning(_hour_and_half, ()),
         "three_quarter_hour": Meaning(_three_quarter_hour, ()),
     },
     "length": {"units": Meaning(_value, ("units",)), "sum": Meaning(_sum, ("first", "second", "third?"))},

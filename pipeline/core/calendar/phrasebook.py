@@ -60,24 +60,32 @@ class Slot(NamedTuple):
 
 
 Symbol = str | Slot
+Second = frozenset[str] | None
+"""The token classes that can stand second on an edge; None where it can end after one token."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Node:
-    """A trie node: what may come next, by token key, and the meanings that end here."""
+    """A trie node: what may come next, by token class, and the meanings that end here."""
 
     children: dict[Symbol, _Node] = field(default_factory=dict)
-    ends: list[tuple[Callable[..., Value], tuple[int, ...]]] = field(default_factory=list)
-    edges: dict[str, list[tuple[str | None, _Node]]] = field(default_factory=dict)
+    ends: list[tuple[Callable[..., Value], tuple[int, ...] | None]] = field(default_factory=list)
+    edges: dict[str, list[tuple[str | None, _Node, Second]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class PhraseBook:
-    """One locale, compiled. `roots` maps a part of speech to its trie; `tokens` is the locale's tokeniser, `words` are
-    the plain lists of words."""
+    """One locale, compiled.
+
+    `roots` maps a part of speech to its trie, `lexicon` a part of speech to its single words and their values.
+    `classes` maps a word to its class: words that no phrase names and that have the same parts of speech behave alike,
+    so the tries know them by one name. `tokens` is the locale's tokeniser, `words` are the plain lists of words.
+    """
 
     locale: str
     roots: dict[str, _Node]
+    lexicon: dict[str, dict[str, tuple[Value, ...]]]
+    classes: dict[str, str]
     tokens: Tokeniser
     words: dict[str, frozenset[str]]
 
@@ -85,38 +93,50 @@ class PhraseBook:
 class Parse:
     """All readings of parts of speech over one row of tokens, each computed once."""
 
-    __slots__ = ("_memo", "_roots", "keys", "size", "tokens")
+    __slots__ = ("_lexicon", "_memo", "_roots", "classes", "known", "size", "tokens")
 
     def __init__(self, book: PhraseBook, tokens: Sequence[Token]) -> None:
         self._roots = book.roots
+        self._lexicon = book.lexicon
         self._memo: dict[tuple[str, int], list[Found]] = {}
         self.tokens = tokens
-        self.keys = [token.key for token in tokens]
+        self.classes = [book.classes.get(token.key, "?") for token in tokens]
+        self.known = "?" not in self.classes
         self.size = len(tokens)
 
     def at(self, part: str, start: int) -> list[Found]:
         """Every reading of `part` that begins at token `start`, as (end, value)."""
-        if part in TERMINALS:
-            token = self.tokens[start]
-            return [(start + 1, token)] if token.key in TERMINALS[part] else []
         memo = self._memo
-        if (part, start) in memo:
-            return memo[part, start]
-        found: list[Found] = []
-        self._walk(self._roots[part], start, (), found)
+        found = memo.get((part, start))
+        if found is not None:
+            return found
+        token = self.tokens[start]
+        if part in TERMINALS:
+            found = [(start + 1, token)] if token.key in TERMINALS[part] else []
+        else:
+            words = self._lexicon.get(part)
+            found = [(start + 1, value) for value in words.get(token.key, ())] if words else []
+            root = self._roots[part]
+            if self.classes[start] in root.edges:
+                self._walk(root, start, (), found)
         memo[part, start] = found
         return found
 
     def _walk(self, node: _Node, at: int, values: tuple[Value, ...], found: list[Found]) -> None:
         for meaning, order in node.ends:
-            value = meaning(*[values[i] if i >= 0 else None for i in order])
+            # no order: the slots stand as the meaning takes them
+            value = meaning(*values) if order is None else meaning(*[values[i] if i >= 0 else None for i in order])
             if value is not None:
                 found.append((at, value))
         if at == self.size:
             return
-        for part, child in node.edges.get(self.keys[at], ()):
+        after = at + 1
+        following = self.classes[after] if after < self.size else ""
+        for part, child, second in node.edges.get(self.classes[at], ()):
+            if second is not None and following not in second:
+                continue
             if part is None:
-                self._walk(child, at + 1, values, found)
+                self._walk(child, after, values, found)
             else:
                 for end, value in self.at(part, at):
                     self._walk(child, end, (*values, value), found)
@@ -159,18 +179,36 @@ class _Compiler:
     def __init__(self, locale: str, sources: Sequence[dict[str, Any]]) -> None:
         self.locale = locale
         self.roots: dict[str, _Node] = {part: _Node() for part in (*meanings.WORDS, *meanings.PHRASES)}
+        self.lexicon: dict[str, dict[str, tuple[Value, ...]]] = {part: {} for part in meanings.WORDS}
+        self.literals: set[str] = set()
         self.first: dict[str, frozenset[str]] = {}
+        self.second: dict[tuple[str, str], tuple[bool, frozenset[str]]] = {}
+        self.next: dict[int, frozenset[str]] = {}
         self.tables = sources[-1]
         self.tokens = Tokeniser(self.tables.get("ordinal_suffix", ()), self.tables.get("fused", ()))
         for tables in sources:
             for part, table in tables.items():
                 self._table(part, table)
+        self.classes = self._classes()
 
     def book(self) -> PhraseBook:
-        for root in self.roots.values():
-            self._link(root)
+        nodes = [node for root in self.roots.values() for node in _below(root)]
+        for node in nodes:
+            self._index(node)
+        for node in nodes:
+            node.children = {}
         words = {name: frozenset(map(fold, self.tables.get(name, ()))) for name in meanings.LISTS}
-        return PhraseBook(self.locale, self.roots, self.tokens, words)
+        return PhraseBook(self.locale, self.roots, self.lexicon, self.classes, self.tokens, words)
+
+    def _classes(self) -> dict[str, str]:
+        """The class of each word and shape: itself if a phrase names it, else the parts of speech that it has."""
+        parts: dict[str, list[str]] = {}
+        for part, words in self.lexicon.items():
+            for word in words:
+                parts.setdefault(word, []).append(part)
+        classes = {word: word if word in self.literals else f"<{'+'.join(of)}>" for word, of in parts.items()}
+        shapes = {shape for shapes in TERMINALS.values() for shape in shapes}
+        return classes | {name: name for name in (*self.literals, *shapes)}
 
     def _table(self, part: str, table: Any) -> None:
         if part in meanings.LISTS:
@@ -209,20 +247,28 @@ class _Compiler:
     def _add(self, part: str, phrase: str, read: Callable[..., Value], slots: tuple[str, ...] | None) -> None:
         """Add a phrase to its trie; `slots` are those that its meaning takes (None: any, and it looks at none)."""
         for symbols in self._expand(part, phrase):
+            if part in self.lexicon and len(symbols) == 1 and isinstance(symbols[0], str):
+                words = self.lexicon[part]
+                words[symbols[0]] = (*words.get(symbols[0], ()), read())
+                continue
             node = self.roots[part]
             for symbol in symbols:
+                if isinstance(symbol, str):
+                    self.literals.add(symbol)
                 key: Symbol = Slot("", symbol.part) if isinstance(symbol, Slot) else symbol
                 node = node.children.setdefault(key, _Node())
-            node.ends.append((read, self._order(part, phrase, symbols, slots) if slots is not None else ()))
+            node.ends.append((read, None if slots is None else self._order(part, phrase, symbols, slots)))
 
-    def _order(self, part: str, phrase: str, symbols: tuple[Symbol, ...], slots: tuple[str, ...]) -> tuple[int, ...]:
-        """Which value of the phrase each slot of the meaning gets; -1 for none."""
+    def _order(
+        self, part: str, phrase: str, symbols: tuple[Symbol, ...], slots: tuple[str, ...]
+    ) -> tuple[int, ...] | None:
+        """Which value of the phrase each slot of the meaning gets; -1 for none, and None if simply all in order."""
         names = [symbol.name for symbol in symbols if isinstance(symbol, Slot)]
         plain = [slot.rstrip("?") for slot in slots]
         required = {slot for slot in slots if not slot.endswith("?")}
         if required - set(names) or set(names) - set(plain) or len(set(names)) < len(names):
             raise self._error(part, phrase, f"slots must be {', '.join(slots) or 'none'}")
-        return tuple(names.index(slot) if slot in names else -1 for slot in plain)
+        return None if names == plain else tuple(names.index(slot) if slot in names else -1 for slot in plain)
 
     def _expand(self, part: str, phrase: str) -> list[tuple[Symbol, ...]]:
         try:
@@ -233,19 +279,27 @@ class _Compiler:
             raise self._error(part, phrase, "may not be empty")
         return rows
 
-    def _link(self, node: _Node) -> None:
-        """Index what may follow a node by the key of the next token."""
+    def _index(self, node: _Node) -> None:
+        """Index what may follow a node by the class of the next token."""
         for symbol, child in node.children.items():
             if isinstance(symbol, Slot):
                 for key in self._first(symbol.part, ()):
-                    node.edges.setdefault(key, []).append((symbol.part, child))
+                    node.edges.setdefault(key, []).append((symbol.part, child, self._edge_second(symbol.part, key, child)))
             else:
-                node.edges.setdefault(symbol, []).append((None, child))
-            self._link(child)
-        node.children = {}
+                second = None if child.ends else self._next(child)
+                node.edges.setdefault(symbol, []).append((None, child, second))
+
+    def _next(self, node: _Node) -> frozenset[str]:
+        """The token classes that may follow a node."""
+        if id(node) not in self.next:
+            keys: set[str] = set()
+            for symbol in node.children:
+                keys |= self._first(symbol.part, ()) if isinstance(symbol, Slot) else {symbol}
+            self.next[id(node)] = frozenset(keys)
+        return self.next[id(node)]
 
     def _first(self, part: str, above: tuple[str, ...]) -> frozenset[str]:
-        """The token keys that a part of speech can begin with."""
+        """The token classes that a part of speech can begin with."""
         if part in TERMINALS:
             return frozenset(TERMINALS[part])
         if part in above:
@@ -253,14 +307,49 @@ class _Compiler:
         if part not in self.roots:
             raise self._error(part, "", "no such part of speech")
         if part not in self.first:
-            keys: set[str] = set(self.roots[part].edges)
+            keys = {self.classes[word] for word in self.lexicon.get(part, ())}
             for symbol in self.roots[part].children:
                 keys |= self._first(symbol.part, (*above, part)) if isinstance(symbol, Slot) else {symbol}
             self.first[part] = frozenset(keys)
         return self.first[part]
 
+    def _second(self, part: str, key: str) -> tuple[bool, frozenset[str]]:
+        """For a part of speech that begins with a token class: whether it may end there, and what may come second."""
+        if part in TERMINALS:
+            return True, frozenset()
+        if (part, key) not in self.second:
+            ends = any(self.classes[word] == key for word in self.lexicon.get(part, ()))
+            keys: set[str] = set()
+            for symbol, child in self.roots[part].children.items():
+                if isinstance(symbol, Slot):
+                    if key not in self._first(symbol.part, ()):
+                        continue
+                    over, more = self._second(symbol.part, key)
+                    keys |= more
+                elif symbol == key:
+                    over = True
+                else:
+                    continue
+                if over:
+                    ends = ends or bool(child.ends)
+                    keys |= self._next(child)
+            self.second[part, key] = ends, frozenset(keys)
+        return self.second[part, key]
+
+    def _edge_second(self, part: str, key: str, child: _Node) -> Second:
+        ends, keys = self._second(part, key)
+        if ends and child.ends:
+            return None
+        return keys | self._next(child) if ends else keys
+
     def _error(self, part: str, what: str, why: str) -> PhraseBookError:
         return PhraseBookError(f"{self.locale}: [{part}] {what}: {why}")
+
+
+def _below(node: _Node) -> Iterator[_Node]:
+    yield node
+    for child in node.children.values():
+        yield from _below(child)
 
 
 def _constant(value: Value) -> Callable[..., Value]:

@@ -76,6 +76,7 @@ class _Said:
     half: int | None = None
     year: int | None = None
     number_first: bool = False
+    article: bool = False
     vague: list[str] = field(default_factory=list)
 
     @property
@@ -135,7 +136,8 @@ def _sort(side: Side) -> _Said:
                 said.clocks.append(clock)
             else:
                 said.number_first = said.number_first or not said.dated
-                said.numbers.append(replace(value, ordinal=True) if after == "joiner" else value)
+                said.article = said.article or after == "article"
+                said.numbers.append(replace(value, ordinal=True) if after in ("joiner", "article") else value)
         elif kind == "day_part":
             said.day_part, part = value
             said.parts.append(part)
@@ -438,8 +440,9 @@ def _time_range(first: _Said, last: _Said, opener: bool, moment: Moment) -> Outc
     start, end = _bound(first, opener), _bound(last, True)
     if start is None or end is None or first.year is not None or last.year is not None:
         return None
-    if not (opener or first.dated or last.dated or first.clocks or last.clocks or first.parts or last.parts):
-        return None
+    if not (first.dated or last.dated or first.clocks or last.clocks or first.parts or last.parts):
+        if not opener or any(number.value > 12 for number in (*first.numbers, *last.numbers)):
+            return None
     days = _shared_days(first, last, moment)
     if days is None:
         return None
@@ -618,7 +621,7 @@ def _numbered_day(said: _Said, other: _Said) -> Day | None:
     if isinstance(beside, DayOfMonth):
         return DayOfMonth(number, beside.ahead)
     month, _ = _neighbour(other)
-    if month is None and not isinstance(beside, Written):
+    if month is None and not isinstance(beside, Written) and not (said.article or other.article):
         return None
     return Written((YearMonthDay(None, month, number),)).within(month, None)
 
@@ -690,4 +693,4 @@ def _choice(left: Side, right: Side, moment: Moment) -> Outcome | None:
     first, second = _moment(left, moment), _moment(right, moment)
     if first is None or second is None:
         return None
-    return Outcome("vague", first.values + second.values, ("alternatives", *first.rules, *second.rules))
+    return Outcome("open", first.values + second.values, ("alternatives", *first.rules, *second.rules))

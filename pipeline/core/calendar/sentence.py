@@ -34,7 +34,7 @@ _NOT_AFTER = {
 
 
 _HOURS = frozenset({"number", "loose", "clock"})
-_AFTER = {"at": "at", "opener_at": "at", "joiner": "joiner"}
+_AFTER = {"at": "at", "opener_at": "at", "joiner": "joiner", "article": "article"}
 """The linking words before a number that tell whether it is an hour: "at 3" is one, "the 3" is none."""
 
 class Item(NamedTuple):
@@ -100,6 +100,8 @@ class Sentences:
 
     def complete(self) -> Iterator[Phrase]:
         """The phrases that consume every token."""
+        if not self._parse.known:
+            return iter(())
         return (phrase for phrase in self.starting(0) if phrase.end == self.size)
 
     def starting(self, at: int) -> Iterator[Phrase]:
@@ -139,28 +141,35 @@ class Sentences:
         return self._parse.at("link", at)
 
     def _grow(self, at: int, side: Side, pending: str | None, found: list[tuple[int, Side]]) -> None:
-        if side.items and pending is None:
+        """Collect the ways in which a side can go on at token `at`, after a linking word `pending` if there is one."""
+        items, opener, either, bound, hedged = side
+        if items and pending is None:
             found.append((at, side))
         if at == self.size or len(found) >= MOST_SIDES:
             return
-        if len(side.items) < MOST_ITEMS:
-            barred = _NOT_AFTER.get(pending or "", ())
-            for end, (kind, value) in self._parse.at("item", at):
-                if kind not in barred and sum(item.kind == kind for item in side.items) < _AT_MOST[kind]:
-                    item = Item(kind, value, _AFTER.get(pending or "", "") if kind in _HOURS else "", at, end)
-                    self._grow(end, side._replace(items=(*side.items, item)), None, found)
+        readings = self._parse.at("item", at) if len(items) < MOST_ITEMS else ()
+        if readings:
+            barred = _NOT_AFTER.get(pending, ()) if pending else ()
+            kinds = [item.kind for item in items]
+            for end, (kind, value) in readings:
+                if kind not in barred and kinds.count(kind) < _AT_MOST[kind]:
+                    after = _AFTER.get(pending, "") if pending and kind in _HOURS else ""
+                    item = Item(kind, value, after, at, end)
+                    self._grow(end, Side((*items, item), opener, either, bound, hedged), None, found)
         for end, use in self._longest(at):
             if use == "plain":
                 self._grow(end, side, pending, found)
             elif use == "hedge":
-                self._grow(end, side._replace(hedged=True), pending, found)
+                self._grow(end, Side(items, opener, either, bound, True), pending, found)
             else:
                 self._grow(end, _flagged(side, use), use, found)
 
     def _longest(self, at: int) -> list[tuple[int, str]]:
         """Of the linking words that go on with a side, the longest of each use."""
+        links = [link for link in self._parse.at("link", at) if link[1] not in _BETWEEN_SIDES]
+        if len(links) < 2:
+            return links
         best: dict[str, int] = {}
-        for end, use in self.links(at):
-            if use not in _BETWEEN_SIDES:
-                best[use] = max(end, best.get(use, 0))
+        for end, use in links:
+            best[use] = max(end, best.get(use, 0))
         return [(end, use) for use, end in best.items()]

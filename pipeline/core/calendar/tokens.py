@@ -20,6 +20,7 @@ _INVISIBLE = "\u00ad\u034f\u061c\u200b-\u200f\u2060\ufeff\ufe00-\ufe0f"
 _MARKS = "\u0300-\u0304\u0306\u0308\u030a-\u030c\u0327\u0328"
 _TOKEN = re.compile(
     r"(?P<clock>(?<!\d)\d{1,2}:\d\d(?::\d\d)?(?![\d:]))"
+    r"|(?P<year>(?<!\w)['\u2019]\d\d(?!\w))"
     r"|(?P<digits>\d+)"
     rf"|(?P<word>[^\W\d_](?:[^\W\d_]|[{_MARKS}{_INVISIBLE}])*)"
     r"|(?P<sign>\S)"
@@ -50,7 +51,7 @@ class Token(NamedTuple):
 def fold(word: str) -> str:
     """`word` as phrase books spell it: no case, no accents, no invisible characters."""
     if word.isascii():
-        return word.lower()
+        return word if word.islower() else word.lower()
     plain = unicodedata.normalize("NFKC", word).casefold()
     return _ACCENTS.sub("", unicodedata.normalize("NFD", plain))
 
@@ -70,11 +71,17 @@ class Tokeniser:
         """The tokens of `text`."""
         tokens: list[Token] = []
         end = -1  # where the last token ended, to see what is glued to it
+        if text.isascii():
+            text = text.lower()
         for match in self._pattern.finditer(text):
-            kind, start, stop = match.lastgroup, match.start(), match.end()
+            kind = match.lastgroup
+            start, stop = match.span()
             glued = end == start
             if kind == "digits":
                 tokens.append(_number(match.group(), start, stop, glued))
+            elif kind == "year":
+                short = int(match.group()[1:])
+                tokens.append(Token("#4", short + (2000 if short < 70 else 1900), start, stop))
             elif kind == "clock":
                 tokens.append(_clock(match.group(), start, stop))
             elif kind == "sign":
