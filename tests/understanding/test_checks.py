@@ -240,6 +240,37 @@ def test_the_new_day_of_a_move_is_told_from_the_old_one(lang: str, text: str, ne
     assert check(text, swapped, tours=on_record).decision is Outcome.ASK
 
 
+@pytest.mark.parametrize(
+    ("lang", "text", "span", "rest"),
+    [
+        ("en", "Can we move my tour to Saturday at 11 am instead of Friday?", "of Friday", "Saturday"),
+        ("es", "¿Podemos cambiar mi visita para el sábado a las 11 am en vez del viernes?", "del viernes", "el sábado"),
+    ],
+)
+@pytest.mark.parametrize("role", [other, move_in])
+def test_a_span_that_swallows_a_cue_does_not_hide_it(lang: str, text: str, span: str, rest: str, role: Any) -> None:
+    """A span that takes in a piece of the words around it does not hide what they say (UN-5)."""
+    hour = {"en": "at 11 am", "es": "a las 11 am"}[lang]
+    mentions = (visit(span, date="2026-08-21"), visit(hour, time="11:00"), role(rest, date="2026-08-22"))
+    wish = {"en": "Can we move my tour", "es": "cambiar mi visita"}[lang]
+    read = reading("reschedule_tour", wish, *mentions, record=("tour", "t1", ""), language=lang)
+    assert check(text, read, tours=tours("2026-08-25T12:00")).decision is Outcome.ASK
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "first", "second", "hour"),
+    [
+        ("en", "Could we tour the two bedroom Thursday the 27th at 11 am?", "Thursday", "27th", "at 11 am"),
+        ("es", "¿Podemos ver el departamento el jueves 27 a las 11 am?", "el jueves", "27", "a las 11 am"),
+    ],
+)
+@pytest.mark.parametrize("role", [other, move_in])
+def test_pieces_of_one_date_have_one_role(lang: str, text: str, first: str, second: str, hour: str, role: Any) -> None:
+    """A date torn into pieces of two roles is a question (UN-5)."""
+    torn = (visit(first, date="2026-08-20"), role(second), visit(hour, time="11:00"))
+    assert request(lang, *torn, text=text).decision is Outcome.ASK
+
+
 def test_a_second_tour_beside_one_on_record_is_a_question() -> None:
     """A request while a tour stands on record is a question, not a second tour (IN-4)."""
     decided = request("en", visit("Friday at 3 pm", **FRIDAY), tours=tours("2026-08-25T12:00"))
@@ -398,6 +429,14 @@ def test_an_offer_that_has_passed_cannot_be_taken() -> None:
         ("es", "tal vez, déjeme ver"),
         ("es", "Cuánto es el depósito"),
         ("es", "¿Es tranquila la primera?"),
+        ("en", "Yes I have a dog"),
+        ("en", "ok stop"),
+        ("en", "Please confirm the price"),
+        ("en", "Great, what time was it again?"),
+        ("es", "Sí tengo perro"),
+        ("es", "Ok déjeme pensarlo"),
+        ("es", "Por favor confirme el precio"),
+        ("es", "Claro, si bajan la renta"),
     ],
 )
 @pytest.mark.parametrize("wish", ["accept_offer", "affirm"])

@@ -15,6 +15,7 @@ from pipeline.core.checks.evidence import (
     Placed,
     claim_faults,
     expressions_of,
+    neighbour_faults,
     overlap_faults,
     place,
     place_mentions,
@@ -76,6 +77,7 @@ class Check:
         all_faults = [
             *faults,
             *overlap_faults(placed),
+            *neighbour_faults(placed, context.text, cues),
             *_wish_faults(reading, action, acting),
             *_pointer_faults(reading, context),
             *value_faults(placed, settled_by_record=action in _BY_RECORD),

@@ -278,7 +278,7 @@ def _confirm_proposal(check: Check) -> Decided:
     readings = tuple(dict.fromkeys((proposal.start, *proposal.readings)))
     choices = tuple(CalendarValue(date=at.date(), time=at.time()) for at in readings)
     meant = [at for at in readings if all(any(fits(at, value) for value in one.readings) for one in visits)]
-    faults = [*check.faults, *yes_faults(check, bool(visits)), *_excluded_faults(check, visits)]
+    faults = [*yes_faults(check, bool(visits)), *_excluded_faults(check, visits)]
     if visits and len(meant) != 1:
         faults.append(Fault(About.RESTATE, "restatement_open" if meant else "restatement_names_no_reading", choices))
     claimed = check.reading.affirmation.kind is Affirmation.RESTATED
@@ -295,6 +295,7 @@ def _confirm_proposal(check: Check) -> Decided:
         faults.append(Fault(About.DATE, "in_the_past"))
     elif start != proposal.start:
         faults += slot_faults(Slot(start.date(), start.time()), context)
+    faults += check.faults
     if faults:
         return _ask(faults, record=proposal.id)
     lineage = weaker(Lineage.PROSPECT_STATED if restated or heard else proposal.lineage, context.lineage)
@@ -358,6 +359,10 @@ def _on_record(
     )
 
 
+def _reasons(fault: Fault) -> tuple[str, ...]:
+    return (fault.rule, *(f"calendar.{reason}" for reason in fault.calendar))
+
+
 def _ask(faults: Sequence[Fault], record: str | None = None, slot: Slot | None = None) -> Decided:
     """The question that the first fault leads to, with everything that is certain already."""
     kept = slot or Slot()
@@ -369,6 +374,6 @@ def _ask(faults: Sequence[Fault], record: str | None = None, slot: Slot | None =
         start=kept.start,
         end=kept.end,
         record=record,
-        reasons=tuple(dict.fromkeys(fault.rule for fault in faults)),
+        reasons=tuple(dict.fromkeys(reason for fault in faults for reason in _reasons(fault))),
         candidates=next((fault.candidates for fault in faults if fault.candidates), ()),
     )

@@ -21,6 +21,7 @@ from pipeline.core.cues import CueText
 from pipeline.core.reading import Kind, Mention, Reading, Role, Span
 from pipeline.core.text import find_span
 
+_VAGUE_TIME = "vague_time"  # the calendar's reason for an hour without an exact value
 _SEPARATORS = ("target", "replaced", "excluded", "join", "clause")
 _LEFT_OVER = ("filler", "approximate", "unsure")
 _STOPS = re.compile(r"[?!;]|\n[^\S\n]*\n")
@@ -28,11 +29,12 @@ _STOPS = re.compile(r"[?!;]|\n[^\S\n]*\n")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One disagreement: the question that it leads to and the id of the rule that found it."""
+    """One disagreement: the question that it leads to, the id of the rule that found it, and the calendar's own reasons."""
 
     about: About
     rule: str
     candidates: tuple[CalendarValue, ...] = ()
+    calendar: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,12 @@ class Placed:
     def readings(self) -> tuple[CalendarValue, ...]:
         """Everything that the words may mean."""
         return (self.found.value,) if self.found.value is not None else self.found.candidates
+
+    @property
+    def sure_day(self) -> date | None:
+        """The day that all readings of the words agree on."""
+        days = {day_of(value) for value in self.readings}
+        return days.pop() if len(days) == 1 else None
 
     @property
     def dated(self) -> bool:
@@ -110,6 +118,18 @@ def overlap_faults(placed: Iterable[Placed]) -> list[Fault]:
     ]
 
 
+def neighbour_faults(placed: Iterable[Placed], text: str, cues: CueText) -> list[Fault]:
+    """Dates of two roles with no word between that tells them apart: pieces of one date ("Saturday" "the 19th")."""
+    return [
+        Fault(About.ROLE, "pieces_of_one_date")
+        for one, other in pairwise(placed)
+        if one.role is not other.role
+        and one.end <= other.start
+        and not cues.beside(one.end, other.start, "filler")
+        and not _told_apart(one.end, other.start, text, cues)
+    ]
+
+
 def value_faults(placed: Iterable[Placed], settled_by_record: bool) -> list[Fault]:
     """Model against calendar (UN-5). `settled_by_record`: words with two meanings may stand, the record says which."""
     return [fault for one in placed if (fault := _value_fault(one, settled_by_record)) is not None]
@@ -119,12 +139,12 @@ def _value_fault(one: Placed, settled_by_record: bool) -> Fault | None:
     given = _stated(one.mention.value)
     if one.found.value is not None:
         agrees = given == _stated(one.found.value.to_json()) or (one.role is not Role.VISIT and not given)
-        return None if agrees else Fault(_about(one), "value_differs", (one.found.value,))
+        return None if agrees else Fault(_about_value(one, given), "value_differs", (one.found.value,))
     if one.role is not Role.VISIT:
         return None
     possible = [_stated(value.to_json()) for value in one.found.candidates]
     if one.found.status == "ask" and not (settled_by_record and given in possible):
-        return Fault(_about(one), "words_have_two_meanings", one.found.candidates)
+        return Fault(_about(one), "words_have_two_meanings", one.found.candidates, one.found.reasons)
     return Fault(_about(one), "words_not_understood") if one.found.status == "none" else None
 
 
@@ -168,9 +188,12 @@ def _apart(claims: list[Placed], expression: Expression, text: str, cues: CueTex
     if any(one.found.status == "none" for one in claims) or _date_left(claims, expression, text):
         return False
     gaps = [(a.end, b.start) for a, b in pairwise(claims) if a.role is not b.role]
-    return all(
-        any(mark in text[a:b] for mark in ",.:()") or any(cues.has(kind, a, b) for kind in _SEPARATORS) for a, b in gaps
-    )
+    return all(_told_apart(a, b, text, cues) for a, b in gaps)
+
+
+def _told_apart(start: int, end: int, text: str, cues: CueText) -> bool:
+    marked = any(mark in text[start:end] for mark in ",.:;()?!\n")
+    return marked or any(cues.has(kind, start, end) for kind in _SEPARATORS)
 
 
 def _date_left(claims: list[Placed], expression: Expression, text: str) -> bool:
@@ -195,7 +218,7 @@ def _pieces(
         return []
     pieces = [one.found.value for one in claims]
     if whole.value is None or None in pieces:
-        return [Fault(about, "words_have_two_meanings", whole.candidates)]
+        return [Fault(about, "words_have_two_meanings", whole.candidates, whole.reasons)]
     merged: dict[str, str] = {}
     for piece in pieces:
         merged |= piece.to_json() if piece is not None else {}
@@ -235,10 +258,17 @@ def _not_after(start: datetime, bound: date | time | datetime | None) -> bool:
 
 
 def _about(one: Placed) -> About:
-    days = {day_of(value) for value in one.readings}
-    if len(days) == 1 and len(one.readings) > 1:
+    """What is open about words with several meanings: the day, or only the time of a day that is clear."""
+    if one.sure_day is not None or _VAGUE_TIME in one.found.reasons:
         return About.TIME
     return About.TIME if one.mention.kind is Kind.TIME else About.DATE
+
+
+def _about_value(one: Placed, given: Mapping[str, str]) -> About:
+    """What a model's value gets wrong: the day, or only the time."""
+    days = {text[:10] for text in given.values() if "-" in text}
+    right = one.sure_day.isoformat() if one.sure_day else None
+    return About.DATE if days - {right} or (right and not days) else About.TIME
 
 
 def _stated(value: Mapping[str, str]) -> dict[str, str]:

@@ -26,18 +26,12 @@ _MASKS = ("visit", "move_in", "reschedule", "harmless")
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Mentions of one role that stand together: "Friday" and "at 3" are one wish."""
+    """Mentions of one role that stand together: "Friday" and "at 3" are one wish. The bounds leave out articles and the like."""
 
     role: Role
     members: tuple[Placed, ...]
-
-    @property
-    def start(self) -> int:
-        return self.members[0].start
-
-    @property
-    def end(self) -> int:
-        return max(one.end for one in self.members)
+    start: int
+    end: int
 
 
 class Surroundings:
@@ -45,7 +39,8 @@ class Surroundings:
 
     def __init__(self, cues: CueText, placed: tuple[Placed, ...], expressions: tuple[Expression, ...]) -> None:
         self._cues = cues
-        self._zones = [(one.start, one.end) for one in placed] + [(e.start, e.end) for e in expressions]
+        stretches = [(one.start, one.end) for one in placed] + [(e.start, e.end) for e in expressions]
+        self._zones = [cues.core(a, b, "filler") for a, b in stretches]
         self._breaks = [at for at in cues.breaks() if not self._inside(at, at + 1)]
         self._governing = self._governors()
         self.groups = self._grouped(placed)
@@ -126,12 +121,12 @@ class Surroundings:
 
     def _governors(self) -> list[Hit]:
         """The cues that say what a date is for. "Need to move" says nothing of moving in where it goes on "my tour"."""
-        hits = self._free(*_GOVERNING, "reschedule")
-        moves = [hit for hit in hits if hit.kind == "reschedule"]
+        hits = self._free(*_GOVERNING, "reschedule", "moved")
+        moves = [hit for hit in hits if hit.kind in ("reschedule", "moved")]
         return [
-            hit
+            Hit(hit.start, hit.end, "visit" if hit.kind == "moved" else hit.kind)
             for hit in hits
-            if hit.kind in _GOVERNING
+            if hit.kind != "reschedule"
             and not any(hit.kind == "move_in" and hit.start < move.end and move.start < hit.end for move in moves)
         ]
 
@@ -199,10 +194,11 @@ class Surroundings:
         groups: list[Group] = []
         for one in placed:
             last = groups[-1] if groups else None
-            if last and last.role is one.role and self._adjoins(last.end, one.start):
-                groups[-1] = Group(one.role, (*last.members, one))
+            start, end = self._cues.core(one.start, one.end, "filler")
+            if last and last.role is one.role and self._adjoins(last.end, start):
+                groups[-1] = Group(one.role, (*last.members, one), last.start, max(last.end, end))
             else:
-                groups.append(Group(one.role, (one,)))
+                groups.append(Group(one.role, (one,), start, end))
         return tuple(groups)
 
     def _adjoins(self, end: int, start: int) -> bool:
@@ -216,7 +212,8 @@ def role_faults(around: Surroundings, action: Action, ref: datetime) -> list[Fau
         if group.role is Role.VISIT:
             faults.extend(_visit_faults(around, group, action))
         elif group.role is Role.MOVE_IN:
-            if around.governed_by(group.start, group.end) == "visit":
+            governing = around.governed_by(group.start, group.end)
+            if governing == "visit" or (action is Action.RESCHEDULE and governing != "move_in"):
                 faults.append(Fault(About.ROLE, "visit_words_beside_move_in"))
         elif not _explained(around, group, action, ref):
             faults.append(Fault(About.ROLE, "visit_words_beside_other"))

@@ -40,9 +40,14 @@ class Slot:
 
 
 def slot_of(visits: Iterable[Placed], lineage: Lineage) -> tuple[Slot, list[Fault]]:
-    """What the words of the visit state together; a fault where they state two things."""
-    values = [one.found.value for one in visits if one.found.value is not None]
-    days = sorted({value.date for value in values if value.date is not None})
+    """What the words of the visit state together; a fault where they state two things.
+
+    A day that is sure stays even where its time is not: the question keeps it.
+    """
+    placed = list(visits)
+    values = [one.found.value for one in placed if one.found.value is not None]
+    unsure = [one.sure_day for one in placed if one.found.value is None and one.sure_day is not None]
+    days = sorted({*(value.date for value in values if value.date is not None), *unsure})
     times = sorted({value.time for value in values if value.time is not None})
     windows = {(value.start, value.end) for value in values if value.start is not None or value.end is not None}
     slot = Slot(days[0] if len(days) == 1 else None, times[0] if len(times) == 1 else None, lineage=lineage)

@@ -73,6 +73,14 @@ class CueText:
                 rest[at - start] = " "
         return "".join(rest).strip(" \t\r\n,.-()")
 
+    def core(self, start: int, end: int, kind: str) -> tuple[int, int]:
+        """A stretch without the cues of the list that it begins with ("of Tuesday" is "Tuesday"), unless nothing else is left."""
+        at = start
+        for hit in self._of(kind):
+            if hit.start == at and hit.end < end:
+                at = hit.end + len(self.text[hit.end : end]) - len(self.text[hit.end : end].lstrip())
+        return (at, end) if at < end else (start, end)
+
     def ordinals(self, start: int, end: int) -> tuple[tuple[int, Hit], ...]:
         """The ordinals inside the given stretch: "the second one" is 2, "the last" is -1."""
         return tuple(
