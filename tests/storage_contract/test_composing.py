@@ -23,7 +23,12 @@ def test_a_promise_has_what_its_payload_is_made_from(books: Books) -> None:
     books.arrive("a later text")
     (row,) = books.run(books.store.promised, arrived.turn)
     assert (row.id, row.purpose, row.recipient, row.text) == (f"{arrived.turn}-answer", "answer", ANN, "A tour, please")
-    assert (row.tour_state, row.secrets, row.first_message, row.state) == ("PROPOSED", (("gate", "4711"),), True, "promised")
+    assert (row.tour_state, row.secrets, row.first_message, row.state) == (
+        "PROPOSED",
+        (("gate", "4711"),),
+        True,
+        "promised",
+    )
     assert (row.created_at, row.fallback_at) == (START, books.at(60))
     assert row.plan == {"outcome": "test", "turn": arrived.turn}
 
@@ -34,7 +39,12 @@ def test_a_payload_is_written_once(books: Books) -> None:
     name = f"{arrived.turn}-answer"
     assert books.compose(name, "first") and not books.compose(name, "second")
     row = books.one(intent)
-    assert (row["state"], row["payload"], row["text"], row["segments"]) == ("composed", b"first", "first", [{"text": "first"}])
+    assert (row["state"], row["payload"], row["text"], row["segments"]) == (
+        "composed",
+        b"first",
+        "first",
+        [{"text": "first"}],
+    )
     assert row["digest"] == payload("first").digest
     assert [(v["intent"], v["verdict"]) for v in books.rows(gate_verdict)] == [(name, {"passed": True})]
     assert books.run(books.store.promised, arrived.turn) == []
@@ -43,7 +53,9 @@ def test_a_payload_is_written_once(books: Books) -> None:
 def test_a_turn_settles_with_its_last_payload(books: Books) -> None:
     """A turn that promised an answer and a note is settled when both have their bytes, not before."""
     seen = books.look(books.arrive().turn)
-    note = books.answer(seen, id="note", purpose=Purpose.STAFF_NOTE, channel="email", recipient="office@house", customer_facing=False)
+    note = books.answer(
+        seen, id="note", purpose=Purpose.STAFF_NOTE, channel="email", recipient="office@house", customer_facing=False
+    )
     books.commit(books.command(seen, intents=(books.answer(seen), note)))
     assert [row.id for row in books.run(books.store.promised, seen.turn)] == ["note", f"{seen.turn}-answer"]
     books.compose("note")
@@ -59,7 +71,7 @@ def test_a_superseded_promise_is_not_composed(books: Books) -> None:
     assert not books.compose(f"{first.turn}-answer")
 
 
-# --- refusals ------------------------------------------------------------------------------------------------------------------------------
+# --- refusals -----------------------------------------------------------------------------------------------------
 
 
 def test_a_refused_draft_is_parked_and_the_holding_text_goes(books: Books) -> None:
@@ -93,7 +105,7 @@ def test_a_refused_note_does_not_hold_the_customer(books: Books) -> None:
     assert books.one(turn)["ending"] == "answered"
 
 
-# --- the fallback ---------------------------------------------------------------------------------------------------------------------------
+# --- the fallback -------------------------------------------------------------------------------------------------
 
 
 def test_a_promise_falls_back_after_its_minute(books: Books) -> None:
@@ -141,7 +153,7 @@ def test_a_message_in_a_relays_hand_does_not_change(books: Books) -> None:
     assert not books.run(books.store.fall_back, name, payload("minimal"), {})
 
 
-# --- calls -----------------------------------------------------------------------------------------------------------------------------------
+# --- calls --------------------------------------------------------------------------------------------------------
 
 
 def test_a_calls_turn_settles_when_it_is_spoken(books: Books) -> None:
@@ -149,9 +161,9 @@ def test_a_calls_turn_settles_when_it_is_spoken(books: Books) -> None:
     seen = books.look(books.arrive(channel="voice", call="call-1").turn)
     books.commit(books.command(seen, intents=(), trace=()))
     assert books.one(turn)["state"] == "committed"
-    books.run(books.store.spoken_answer, seen.turn, {"passed": True}, [TraceEvent("gate", "passed", {})])
+    books.run(books.store.spoken_answer, seen.turn, {"passed": True}, [TraceEvent("speech", "spoken", {})])
     assert books.one(turn)["state"] == "settled"
-    assert len(books.rows(gate_verdict)) == len(books.run(books.store.tail, 0, 9)) == 1
+    assert len(books.rows(gate_verdict)) == len(books.traced("speech")) == 1
 
 
 def test_the_text_after_a_call_waits_for_its_end(books: Books) -> None:

@@ -16,7 +16,12 @@ def test_a_replayed_message_changes_nothing(books: Books) -> None:
     first = books.run(books.store.accept, arrival)
     before = books.look(first.turn)
     again = books.run(books.store.accept, books.arrival(provider_id=arrival.provider_id))
-    assert (again.turn, again.conversation, again.person, again.duplicate) == (first.turn, first.conversation, first.person, True)
+    assert (again.turn, again.conversation, again.person, again.duplicate) == (
+        first.turn,
+        first.conversation,
+        first.person,
+        True,
+    )
     assert books.look(first.turn) == before
     assert len(books.rows(turn)) == len(books.rows(conversation)) == len(books.rows(person)) == 1
 
@@ -138,7 +143,13 @@ def test_the_first_message_is_evidence_of_consent(books: Books) -> None:
 
 def test_the_inbound_row_keeps_what_came(books: Books) -> None:
     """Raw bytes, form fields, lineage and thread are stored as they came."""
-    arrived = books.mail(raw=b"From: x\r\n\r\n\xff", form={"move_in": "2026-05-01"}, lineage="machine_derived", thread=("<a>",), subject="Tour")
+    arrived = books.mail(
+        raw=b"From: x\r\n\r\n\xff",
+        form={"move_in": "2026-05-01"},
+        lineage="machine_derived",
+        thread=("<a>",),
+        subject="Tour",
+    )
     row = books.one(inbound)
     assert (row["raw"], row["form"], row["thread"]) == (b"From: x\r\n\r\n\xff", {"move_in": "2026-05-01"}, ["<a>"])
     assert books.look(arrived.turn).inbound[0].lineage == "machine_derived"
@@ -151,7 +162,7 @@ def test_a_locale_is_kept_from_the_message(books: Books) -> None:
     assert books.look(arrived.turn).locale == "es"
 
 
-# --- leases --------------------------------------------------------------------------------------------------------------------------
+# --- leases -------------------------------------------------------------------------------------------------------
 
 
 def test_a_turn_is_leased_when_it_is_due(books: Books) -> None:
@@ -167,15 +178,25 @@ def test_a_turn_is_leased_when_it_is_due(books: Books) -> None:
     assert again.turn == arrived.turn and again.fence == lease.fence + 1
 
 
-def test_a_conversation_is_worked_on_by_one(books: Books) -> None:
-    """Of one conversation the oldest turn is leased, and no second one while it is held; other conversations go on."""
-    first = books.answered()
-    books.arrive()
-    other = books.arrive(address=BEN)
+def test_a_conversation_is_decided_by_one(books: Books) -> None:
+    """Of one conversation one open turn is leased at a time; other conversations go on."""
+    first, other = books.mail(), books.arrive(address=BEN)
+    second = books.mail("away", automatic=True)
+    assert first.conversation == second.conversation and first.turn != second.turn
     books.wait(5)
     leases = books.run(books.store.lease_turns, "a", 9, 30)
     assert {lease.turn for lease in leases} == {first.turn, other.turn}
     assert books.run(books.store.lease_turns, "b", 9, 30) == []
+    assert books.run(books.store.lease_turn, second.turn, "b", 30) is None
+
+
+def test_an_answer_that_is_being_composed_does_not_hold_up_the_next_decision(books: Books) -> None:
+    """While one node composes, the next trigger is decided by another, so that it may take the answer's place (TX-4)."""
+    first = books.answered()
+    books.run(books.store.lease_turns, "a", 9, 30)
+    second = books.arrive()
+    books.wait(4)
+    assert [lease.turn for lease in books.run(books.store.lease_turns, "b", 9, 30)] == [second.turn] != [first.turn]
 
 
 def test_an_owed_answer_is_leased(books: Books) -> None:
@@ -225,7 +246,7 @@ def test_a_lost_lease_releases_nothing(books: Books) -> None:
     assert books.run(books.store.lease_turns, "c", 9, 30) == []
 
 
-# --- endings without a commit --------------------------------------------------------------------------------------------------------------
+# --- endings without a commit -------------------------------------------------------------------------------------
 
 
 def test_a_turn_may_end_without_a_promise(books: Books) -> None:
@@ -237,7 +258,7 @@ def test_a_turn_may_end_without_a_promise(books: Books) -> None:
     assert not books.run(settle, arrived.turn, Ending.HELD, Health.HEALTHY, events)
     row = books.one(turn)
     assert (row["state"], row["ending"], row["settled_at"]) == ("settled", "silent_on_purpose", START)
-    assert [event["kind"] for event in books.run(books.store.tail, 0, 9)] == ["silent"]
+    assert [event["kind"] for event in books.traced("validation")] == ["silent"]
 
 
 def test_silence_does_not_swallow_a_text_that_has_just_come(books: Books) -> None:
@@ -250,7 +271,7 @@ def test_silence_does_not_swallow_a_text_that_has_just_come(books: Books) -> Non
     assert not ended and books.one(turn)["state"] == "open"
 
 
-# --- expiry ---------------------------------------------------------------------------------------------------------------------------------
+# --- expiry -------------------------------------------------------------------------------------------------------
 
 
 def test_a_proposed_tour_expires(books: Books) -> None:

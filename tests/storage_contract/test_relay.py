@@ -27,7 +27,7 @@ def resolve(books: Books, sending: Any, outcome: Any) -> None:
     books.run(books.store.resolve, sending.attempt, outcome, books.at(30), give_up)
 
 
-# --- leases --------------------------------------------------------------------------------------------------------------------------------
+# --- leases -------------------------------------------------------------------------------------------------------
 
 
 def test_a_composed_message_is_leased_by_one(books: Books) -> None:
@@ -81,7 +81,7 @@ def test_an_unknown_outcome_does_not_hold_up_what_follows(books: Books) -> None:
     assert leases(books) == [name]
 
 
-# --- attempts ------------------------------------------------------------------------------------------------------------------------------
+# --- attempts -----------------------------------------------------------------------------------------------------
 
 
 def test_an_attempt_is_on_record_before_the_first_byte(books: Books) -> None:
@@ -90,7 +90,12 @@ def test_an_attempt_is_on_record_before_the_first_byte(books: Books) -> None:
     (lease,) = books.run(books.store.lease_intents, "node", 9, 30)
     attempt = books.run(books.store.begin_attempt, lease, "attempt")
     assert attempt is not None
-    assert (attempt.number, attempt.payload, attempt.reference, attempt.opened_at) == (1, b"Hello", lease.intent, books.now)
+    assert (attempt.number, attempt.payload, attempt.reference, attempt.opened_at) == (
+        1,
+        b"Hello",
+        lease.intent,
+        books.now,
+    )
     row = books.one(attempts)
     assert (row["id"], row["intent"], row["closed_at"], row["node"]) == ("attempt", lease.intent, None, "node")
     assert books.one(intent)["state"] == "sending"
@@ -132,7 +137,7 @@ def test_policy_that_moved_since_the_lease_stops_the_attempt(books: Books, what:
     assert (again.owner == "human", again.suppressed, bool(again.switches)).count(True) == 1
 
 
-# --- policy --------------------------------------------------------------------------------------------------------------------------------
+# --- policy -------------------------------------------------------------------------------------------------------
 
 
 def test_a_blocked_message_comes_back_when_its_window_opens(books: Books) -> None:
@@ -158,7 +163,7 @@ def test_a_message_that_may_never_leave_is_discarded(books: Books) -> None:
     assert leases(books) == []
 
 
-# --- outcomes ------------------------------------------------------------------------------------------------------------------------------
+# --- outcomes -----------------------------------------------------------------------------------------------------
 
 
 def test_acceptance_is_kept_with_the_providers_reference(books: Books) -> None:
@@ -207,7 +212,7 @@ def test_the_outcome_of_an_older_attempt_changes_nothing(books: Books) -> None:
     assert books.one(intent)["state"] == "sending"
 
 
-# --- doubt ---------------------------------------------------------------------------------------------------------------------------------
+# --- doubt --------------------------------------------------------------------------------------------------------
 
 
 def test_a_send_without_an_outcome_is_asked_about_and_never_leased(books: Books) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 
 from pipeline.core.commands import NewOffer
@@ -36,7 +38,7 @@ def test_tours_are_found_by_person_from_another_channel(books: Books) -> None:
 
 def test_tours_are_found_by_conversation_without_a_person(books: Books) -> None:
     """A withheld caller's tour is found in the call that it was booked in, and in no other."""
-    caller = {"channel": "voice", "address": "", "withheld": True}
+    caller: dict[str, Any] = {"channel": "voice", "address": "", "withheld": True}
     books.book(books.at(86400), call="call-1", **caller)
     assert len(books.look(books.arrive(call="call-1", **caller).turn).tours) == 1
     assert books.look(books.arrive(call="call-2", **caller).turn).tours == ()
@@ -76,7 +78,14 @@ def test_open_proposals_wait_for_an_answer(books: Books) -> None:
     """An override that must be restated is there, with both readings, until it is closed (PR-2)."""
     seen = books.look(books.arrive().turn)
     wish = books.wish(
-        seen, "tour.request", None, 0, status="open", lineage="machine_derived_override", readings=("a", "b"), starts_at=books.at(9)
+        seen,
+        "tour.request",
+        None,
+        0,
+        status="open",
+        lineage="machine_derived_override",
+        readings=("a", "b"),
+        starts_at=books.at(9),
     )
     books.commit(books.command(seen, proposals=(wish,), ending=Ending.ASKED))
     seen = books.look(books.arrive().turn)
@@ -103,7 +112,9 @@ def test_unsent_answers_ride_along(books: Books) -> None:
     """An earlier answer that no provider has is in the snapshot with its plan; one that is on its way is not (TX-4)."""
     first = books.answered()
     seen = books.look(books.arrive().turn)
-    assert [(row.intent, row.turn, row.plan["turn"]) for row in seen.unsent] == [(f"{first.turn}-answer", first.turn, first.turn)]
+    assert [(row.intent, row.turn, row.plan["turn"]) for row in seen.unsent] == [
+        (f"{first.turn}-answer", first.turn, first.turn)
+    ]
     books.compose(f"{first.turn}-answer")
     assert len(books.look(seen.turn).unsent) == 1
     books.send()

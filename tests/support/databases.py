@@ -59,11 +59,13 @@ def postgres_server() -> str:
     return url
 
 
-def _named(name: str) -> str:
+def named(name: str) -> str:
+    """The URL of a database on the test server."""
     return sync_url(postgres_server()).set(database=name).render_as_string(hide_password=False)
 
 
-def _administer(statement: str) -> None:
+def administer(statement: str) -> None:
+    """Runs one statement outside of any transaction on the test server."""
     engine = sa.create_engine(sync_url(postgres_server()), isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
     with engine.connect() as conn:
         conn.exec_driver_sql(statement)
@@ -76,6 +78,11 @@ def engine_of(url: str) -> sa.Engine:
     if parsed.get_backend_name() == "sqlite":
         return sqlite_engine(parsed)
     return sa.create_engine(parsed, json_serializer=dumps)
+
+
+@cache
+def _reader_of(engine: sa.Engine) -> sa.Engine:
+    return sqlite_engine(engine.url, read_only=True) if engine.dialect.name == "sqlite" else engine
 
 
 def _empty(url: str) -> str:
@@ -101,12 +108,12 @@ def _sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def _postgres() -> Iterator[str]:
     name = f"clara_test_{uuid.uuid4().hex[:12]}"
-    _administer(f'CREATE DATABASE "{name}"')
-    url = _named(name)
+    administer(f'CREATE DATABASE "{name}"')
+    url = named(name)
     upgrade(url)
     yield url
     engine_of(url).dispose()
-    _administer(f'DROP DATABASE "{name}" WITH (FORCE)')
+    administer(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
 @pytest.fixture
@@ -151,6 +158,11 @@ class Books:
         with self.engine.begin() as conn:
             return fn(Tx(conn, self.now), *args, **kwargs)
 
+    def read(self, fn: Callable[Concatenate[Tx, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """`fn` on a connection that waits for no writer."""
+        with _reader_of(self.engine).begin() as conn:
+            return fn(Tx(conn, self.now), *args, **kwargs)
+
     def rows(self, table: sa.Table, **where: Any) -> list[dict[str, Any]]:
         """Rows of a table whose columns have the given values."""
         conditions = [table.c[name] == value for name, value in where.items()]
@@ -161,6 +173,10 @@ class Books:
         """The one such row."""
         (row,) = self.rows(table, **where)
         return row
+
+    def traced(self, stage: str) -> list[Mapping[str, Any]]:
+        """Trace events of one stage, oldest first."""
+        return [event for event in self.run(self.store.tail, 0, 9999) if event["stage"] == stage]
 
     def at(self, seconds: float) -> datetime:
         """`seconds` after now."""
@@ -174,7 +190,7 @@ class Books:
         """An id that sorts by time."""
         return f"{what}-{next(self._numbers):05}"
 
-    # --- what comes in ----------------------------------------------------------------------------------------------------------
+    # --- what comes in --------------------------------------------------------------------------------------------
 
     def arrival(self, text: str = "Hello", **changes: Any) -> Arrival:
         """A text from Ann, due four seconds later."""
@@ -201,13 +217,18 @@ class Books:
 
     def mail(self, text: str = "Hello", **changes: Any) -> Arrived:
         """A mail from Ann."""
-        plain: dict[str, Any] = {"provider": "mime", "channel": "email", "address": ANN_MAIL, "our_address": "hello@house"}
+        plain: dict[str, Any] = {
+            "provider": "mime",
+            "channel": "email",
+            "address": ANN_MAIL,
+            "our_address": "hello@house",
+        }
         return self.arrive(text, **(plain | changes))
 
     def look(self, turn: str) -> Snapshot:
         return self.run(self.store.snapshot, turn)
 
-    # --- what is committed --------------------------------------------------------------------------------------------------------
+    # --- what is committed ----------------------------------------------------------------------------------------
 
     def command(self, seen: Snapshot, **changes: Any) -> Commit:
         """A commit on a snapshot that answers and changes nothing else; `changes` are its fields."""
@@ -323,7 +344,7 @@ class Books:
         self.commit(self.command(self.look(arrived.turn)))
         return arrived
 
-    # --- what leaves ---------------------------------------------------------------------------------------------------------------
+    # --- what leaves ----------------------------------------------------------------------------------------------
 
     def compose(self, intent: str, text: str = "Hi there", message_id: str | None = None) -> bool:
         return self.run(self.store.compose, intent, payload(text, message_id), [{"text": text}], {"passed": True})
