@@ -211,11 +211,11 @@ def _message(raw: bytes) -> email.message.Message:
     parser = email.parser.BytesParser(policy=_Bounded())
     try:
         return parser.parsebytes(_bounded(raw))
-    except Exception:  # noqa: BLE001  hostile MIME finds ways of its own; the headers are still worth reading
+    except Exception:  # hostile MIME finds ways of its own; the headers are still worth reading
         head = raw.replace(b"\r\n", b"\n").partition(b"\n\n")[0][:200_000]
         try:
             return parser.parsebytes(head, headersonly=True)
-        except Exception:  # noqa: BLE001
+        except Exception:
             return email.message.Message()
 
 
@@ -286,7 +286,7 @@ def _as_html(text: str) -> str:
 def _content_type(part: email.message.Message) -> str:
     try:
         return str(part.get_content_type())
-    except Exception:  # noqa: BLE001  a malformed Content-Type is text to nobody
+    except Exception:  # a malformed Content-Type is text to nobody
         return "application/octet-stream"
 
 
@@ -298,14 +298,14 @@ def _is_attachment(part: email.message.Message) -> bool:
 def _filename(part: email.message.Message) -> str:
     try:
         return " ".join(_header(str(part.get_filename() or "")).split())[:200]
-    except Exception:  # noqa: BLE001  RFC 2231 parameters of hostile mail
+    except Exception:  # RFC 2231 parameters of hostile mail
         return ""
 
 
 def _parameter(part: email.message.Message, name: str) -> str:
     try:
         value = part.get_param(name, "")
-    except Exception:  # noqa: BLE001
+    except Exception:
         return ""
     return value if isinstance(value, str) else str(value[-1]) if value else ""
 
@@ -316,7 +316,7 @@ def _parameter(part: email.message.Message, name: str) -> str:
 def _text(part: email.message.Message, body: _Body) -> str:
     try:
         payload = part.get_payload(decode=True)
-    except Exception:  # noqa: BLE001  broken transfer encodings
+    except Exception:  # broken transfer encodings
         payload = b""
     raw = payload if isinstance(payload, bytes) else b""
     text, doubtful = decode(raw[:_MAX_TEXT], _parameter(part, "charset") or _meta_charset(part, raw))

@@ -15,45 +15,64 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal
 
+from pipeline.core.mail.roles import label
+
 Label = Literal["human", "auto_reply", "auto_generated", "bounce", "mdn", "list", "calendar"]
 Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 
-_SUBJECTS: Final[tuple[tuple[Label, re.Pattern[str]], ...]] = (
-    (
-        "bounce",
-        re.compile(
-            r"(?:undeliver(?:able|ed)|delivery (?:status notification|failure|has failed|incomplete|delayed)|mail delivery (?:failed|system|subsystem)|"
-            r"returned mail|failure notice|message (?:not delivered|undeliverable)|no se (?:ha podido|pudo) entregar|"
-            r"(?:mensaje|correo) (?:no entregado|devuelto)|error (?:de|en la) entrega|(?:notificación|aviso) de estado de (?:la )?entrega|no entregado)",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "mdn",
-        re.compile(
-            r"(?:read|leído|not read|no leído|confirmación de lectura|read receipt|return receipt \(displayed\))\s?(?::|-|$)",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "auto_reply",
-        re.compile(
-            r"\W{0,3}(?:auto(?:matic|mated|matisch[e]?)?[ -]?(?:reply|response|answer|antwort)|autoreply|auto:|out[ -]of[ -](?:the )?office|ooo\b|"
-            r"away from (?:the office|my (?:desk|mail))|on (?:vacation|holiday|leave)\b|vacation (?:reply|response|message|notice)|"
-            r"i am (?:currently )?(?:out of|away)|respuesta autom[aá]tica|contestaci[oó]n autom[aá]tica|autorrespuesta|fuera de (?:la )?oficina|"
-            r"ausente|ausencia|estoy (?:fuera|de vacaciones|ausente)|de vacaciones|mensaje autom[aá]tico|automatische antwort|abwesen|réponse automatique|"
-            r"absence du bureau|risposta automatica|resposta automática|automatisk svar|autosvar|"
-            r"(?:we (?:have )?received|thank you for contacting|hemos recibido su|gracias por (?:contactar|comunicarse)).{0,80}(?:ticket|request|case|caso|solicitud) ?#?\d*$)",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "calendar",
-        re.compile(
-            r"(?:accepted|declined|tentative|tentatively accepted|aceptad[ao]|rechazad[ao]|provisional|acepta|canceled event|updated invitation)\s?:",
-            re.IGNORECASE,
-        ),
-    ),
+_BOUNCE: Final = re.compile(
+    r"undeliver(?:able|ed)\b|delivery (?:status notification|failure|has failed|incomplete|delayed)|mail delivery (?:failed|system|subsystem)|"
+    r"returned mail\b|failure notice|message (?:not delivered|undeliverable)|no se (?:ha podido|pudo|puede) entregar|"
+    r"(?:mensaje|correo) (?:no entregado|devuelto)|error (?:de|en la) entrega|(?:notificación|aviso) de estado de (?:la )?entrega|no entregado\b",
+    re.IGNORECASE,
+)
+_REPLY: Final = re.compile(
+    r"\W{0,3}(?:auto(?:matic|mated)?[ -]?(?:reply|response|answer)|autoreply|auto:|ooo\b|respuesta autom[aá]tica|contestaci[oó]n autom[aá]tica|"
+    r"autorrespuesta|automatische antwort|réponse automatique|risposta automatica|resposta automática|automatisk svar|autosvar)",
+    re.IGNORECASE,
+)
+"""Subjects that only programs write."""
+_ABSENT: Final = re.compile(
+    r"\W{0,3}(?:out[ -]of[ -](?:the[ -])?office|away from (?:the office|my (?:desk|mail))|on (?:vacation|holiday|leave)|vacation (?:reply|response|message|notice)|"
+    r"i am (?:currently )?(?:out of (?:the )?office|away|on (?:vacation|leave))|fuera de (?:la )?oficina|ausente(?: de la oficina)?|ausencia|"
+    r"estoy (?:fuera(?: de la oficina)?|de vacaciones|ausente)|de vacaciones|mensaje autom[aá]tico|abwesenheitsnotiz|absence du bureau)\s?(?:$|[:.!—–-]\s?)",
+    re.IGNORECASE,
+)
+"""Subjects that people write as well, but not alone or in front of a colon, and not above a question."""
+_TICKET: Final = re.compile(
+    r"(?:\[[^\]]{0,40}#\s?\d[^\]]{0,20}\]|(?:thank you for contacting|we have received|hemos recibido (?:su|tu)|gracias por (?:contactar|comunicarse)).{0,80}"
+    r"(?:ticket|request|case|caso|solicitud)\W{0,4}#?\s?\d)",
+    re.IGNORECASE,
+)
+_READ: Final = re.compile(
+    r"(?:read|leído|not read|no leído|confirmación de lectura|read receipt|return receipt \(displayed\))\s?(?::|-|$)",
+    re.IGNORECASE,
+)
+_READ_BODY: Final = re.compile(
+    r"was read on|fue leído|se leyó|has been (?:read|displayed)|ha sido leído", re.IGNORECASE
+)
+_INVITE: Final = re.compile(
+    r"(?:accepted|declined|tentative(?:ly accepted)?|aceptad[ao]|rechazad[ao]|provisional|cancell?ed event|updated invitation|evento cancelado)\s?:",
+    re.IGNORECASE,
+)
+_INVITE_BODY: Final = re.compile(
+    r"BEGIN:VCALENDAR|has (?:accepted|declined)|ha (?:aceptado|rechazado)|invitation from|invitación", re.IGNORECASE
+)
+_SAYS_MACHINE: Final = re.compile(
+    r"(?:this is an|this e-?mail is an|note: this is an) (?:automat(?:ed|ic)|auto-?generated) (?:reply|response|message|e-?mail|notification)|"
+    r"est[ea] es un[a]? (?:mensaje|respuesta|correo|notificación) (?:automátic[oa]|automatic[oa]|generad[oa] automáticamente)|"
+    r"(?:this (?:message|e-?mail) was|est[ea] (?:mensaje|correo) (?:fue|ha sido)) "
+    r"(?:automatically generated|generado automáticamente|sent automatically|enviado automáticamente)",
+    re.IGNORECASE,
+)
+_ABSENCE_BODY: Final = re.compile(
+    r"\b(?:out of (?:the )?office|on (?:vacation|annual leave|leave|holiday)|away from (?:the office|my desk)|fuera de (?:la )?oficina|de vacaciones|ausente)\b",
+    re.IGNORECASE,
+)
+_ABSENCE_TERMS: Final = re.compile(
+    r"\b(?:(?:limited|no|without) access|urgent|immediate (?:assistance|attention)|will (?:respond|reply|return)|upon my return|sin acceso|acceso limitado|"
+    r"urgente|a mi regreso|responderé|contestaré)\b",
+    re.IGNORECASE,
 )
 _SYSTEM_SENDER: Final = re.compile(
     r"(?:^|<|\s)(?:mailer-daemon|postmaster|mail-daemon|mdaemon|bounces?(?:[+=-][^@]{0,120})?)@", re.IGNORECASE
@@ -72,12 +91,12 @@ def classify(headers: Headers, subject: str, body: str) -> tuple[Label, str]:
         found = judge(known)
         if found:
             return found
-    return _by_subject(subject) or _by_body(body) or ("human", "no sign of a machine")
+    return _by_subject(subject, body) or _by_body(body) or ("human", "no sign of a machine")
 
 
-def is_automatic(label: Label) -> bool:
-    """Whether mail with this label is never answered."""
-    return label != "human"
+def is_automatic(kind: Label) -> bool:
+    """Whether mail of this kind is never answered."""
+    return kind != "human"
 
 
 def _lowered(headers: Headers) -> dict[str, str]:
@@ -117,6 +136,7 @@ def _by_auto_submitted(known: Mapping[str, str]) -> tuple[Label, str] | None:
         "x-auto-response-from",
         "x-mail-autoreply",
         "x-autogenerated",
+        "x-ms-exchange-generated-message-source",
         "x-cron-env",
     ):
         if name in known and known[name].lower() not in ("no", "false", "0"):
@@ -147,17 +167,33 @@ def _by_bulk(known: Mapping[str, str]) -> tuple[Label, str] | None:
     return None
 
 
-def _by_subject(subject: str) -> tuple[Label, str] | None:
+def _by_subject(subject: str, body: str) -> tuple[Label, str] | None:
     text = " ".join(subject.split())[:300]
     if _REPLY_MARK.match(text):
         return ("auto_reply", "the subject says automatic") if _ECHOED.search(text) else None
-    for label, pattern in _SUBJECTS:
-        if pattern.match(text):
-            return label, f"the subject is that of a machine: {text[:60]}"
-    return None
+    empty = not body.strip()
+    asks = "?" in text or "?" in body[:4_000]
+    signs: tuple[tuple[Label, bool], ...] = (
+        ("bounce", bool(_BOUNCE.match(text))),
+        ("auto_reply", bool(_REPLY.match(text))),
+        ("auto_reply", bool(_ABSENT.match(text)) and not asks),
+        ("auto_reply", bool(_TICKET.match(text)) and not asks and (empty or bool(_SAYS_MACHINE.search(body[:600])))),
+        ("mdn", bool(_READ.match(text)) and (empty or bool(_READ_BODY.search(body[:600])))),
+        ("calendar", bool(_INVITE.match(text)) and (empty or bool(_INVITE_BODY.search(body[:2_000])))),
+    )
+    kind = next((kind for kind, found in signs if found), None)
+    return (kind, f"the subject is that of a machine: {text[:60]}") if kind else None
 
 
 def _by_body(body: str) -> tuple[Label, str] | None:
-    if body.lstrip()[:15].upper() == "BEGIN:VCALENDAR":
+    start = body.lstrip()[:1_500]
+    if start[:15].upper() == "BEGIN:VCALENDAR":
         return "calendar", "the body is a calendar object"
+    if not (_SAYS_MACHINE.search(start) or _ABSENCE_BODY.search(start)):
+        return None
+    start = label(body).new_text.lstrip()[:1_500]  # a person answers below an automatic mail, too
+    if _SAYS_MACHINE.search(start[:300]) and "?" not in start:
+        return "auto_reply", "the body says that it is automatic"
+    if _ABSENCE_BODY.search(start[:600]) and _ABSENCE_TERMS.search(start) and "?" not in start:
+        return "auto_reply", "the body is a notice of absence"
     return None

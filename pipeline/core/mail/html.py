@@ -18,18 +18,19 @@ from functools import lru_cache
 from typing import Any, Final
 
 from pipeline.core.mail.roles import Labelled, Role, label_marked
+from pipeline.core.mail.tables import words
 from pipeline.core.mail.visibility import Declared, Look, Styles
 
 MAX_HTML: Final = 2_000_000
 _RULE: Final = "-----"
-_BLOCKS = frozenset(
+_BLOCKS = words(
     "address article aside blockquote body center dd details dialog div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 "
-    "h5 h6 header li main nav ol p pre section summary table tbody tfoot thead tr ul caption".split()
+    "h5 h6 header li main nav ol p pre section summary table tbody tfoot thead tr ul caption"
 )
 _PARAGRAPHS = frozenset(("p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "table", "blockquote"))
-_UNSEEN = frozenset(
+_UNSEEN = words(
     "script style head title template noscript object embed iframe canvas svg math audio video textarea select option datalist "
-    "input meta link".split()
+    "input meta link"
 )
 _QUOTE_CLASS = re.compile(
     r"(?:^|\s)(?:x_)*(?:\w{0,12}yahoo_quoted\w{0,12}|protonmail_quote|tutanota_quote|moz-cite-prefix|moz-forward-container|gmail_attr|"

@@ -32,6 +32,7 @@ from zoneinfo import ZoneInfo
 from pipeline.core.calendar import detect, resolve
 from pipeline.core.mail.phrases import ADDRESS, header_label
 from pipeline.core.mail.roles import GAP, Labelled, Role, label
+from pipeline.core.mail.tables import words
 
 Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 Kind = Literal["form", "portal", "forward", "digest", "letter"]
@@ -134,7 +135,9 @@ def read_contact(headers: Headers, body: str) -> Lead:
     phone, extension = _phone(text)
     shared = bool(re.search(r"\s(?:&|and|y|e|\+)\s", name))
     name_given = _introduced(text, name) or (None if shared else name)
-    return Lead("letter", name_given, address or None, phone=phone, extension=extension, shared_address=shared, comments=text)
+    return Lead(
+        "letter", name_given, address or None, phone=phone, extension=extension, shared_address=shared, comments=text
+    )
 
 
 # --- lines to fields ----------------------------------------------------------------------------------------------
@@ -152,7 +155,8 @@ _BOILERPLATE: Final = re.compile(
     re.IGNORECASE,
 )
 _SAYS: Final = re.compile(
-    r"\s*(?:\W{0,3}(?P<who>[^:\n]{2,60}?)\s(?:says|said|wrote|asks|dice|dijo|escribió|pregunta)|(?:message|mensaje|comments?|comentarios?) (?:from|de)\s(?P<from>[^:\n]{2,60}))\s?:\s*(?P<rest>.*)$",
+    r"\s*(?:\W{0,3}(?P<who>[^:\n]{2,60}?)\s(?:says|said|wrote|asks|dice|dijo|escribió|pregunta)|"
+    r"(?:message|mensaje|comments?|comentarios?) (?:from|de)\s(?P<from>[^:\n]{2,60}))\s?:\s*(?P<rest>.*)$",
     re.IGNORECASE,
 )
 _QUOTES: Final = " \t\"“”«»'"
@@ -198,9 +202,9 @@ def _colons(lines: Sequence[_Line]) -> list[_Line]:
 
 def _is_bare_label(text: str) -> bool:
     said = text.strip(" *_\t")
-    words = set(re.findall(r"[a-z]+", _plain(said)))
-    short = 0 < len(words) <= 5 and len(said) <= 40 and not re.search(r"[\d:.,;!@]", said)
-    return short and words <= _LABEL_WORDS and _kind(said, "") is not None
+    spoken = set(re.findall(r"[a-z]+", _plain(said)))
+    short = 0 < len(spoken) <= 5 and len(said) <= 40 and not re.search(r"[\d:.,;!@]", said)
+    return short and spoken <= _LABEL_WORDS and _kind(said, "") is not None
 
 
 def _put(taken: _Taken, kind: _Field, line: _Line) -> None:
@@ -236,61 +240,57 @@ def _field_of(text: str) -> tuple[_Field, str, int] | None:
 
 
 def _kind(label_text: str, value: str) -> _Field | None:
-    words = set(re.findall(r"[a-z]+", _plain(label_text)))
-    if len(words) > 9 or not words:
+    spoken = set(re.findall(r"[a-z]+", _plain(label_text)))
+    if len(spoken) > 9 or not spoken:
         return None
     for kind, any_of, none_of in _KINDS:
-        if words & any_of and not words & none_of:
+        if spoken & any_of and not spoken & none_of:
             return kind
-    if words & _WISHED and words & _DAYTIME and not words & _CALL:
+    if spoken & _WISHED and spoken & _DAYTIME and not spoken & _CALL:
         return "tour"
-    if words <= _STAMP_ALONE:
+    if spoken <= _STAMP_ALONE:
         return "stamp"
-    known_other = bool(words & _OTHER)
+    known_other = bool(spoken & _OTHER)
     titled = label_text.strip()[:1].isupper() and len(label_text.split()) <= 4
     return "other" if known_other or (titled and value.strip()) else None
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_CALL: Final = _words("call contact callback reach llamar llamada contacto contactar")
-_WISHED: Final = _words(
+_CALL: Final = words("call contact callback reach llamar llamada contacto contactar")
+_WISHED: Final = words(
     "preferred desired requested best first second third alternate option choice preferida preferido deseada deseado solicitada opcion"
 )
-_DAYTIME: Final = _words("date time day datetime slot fecha hora dia horario")
-_STAMP_ALONE: Final = _words("date time fecha hora on at del de el sent")
-_OTHER: Final = _words(
+_DAYTIME: Final = words("date time day datetime slot fecha hora dia horario")
+_STAMP_ALONE: Final = words("date time fecha hora on at del de el sent")
+_OTHER: Final = words(
     "ip pets pet mascotas mascota credit income ingresos lease contrato occupants ocupantes agent source campaign user url page referrer location "
     "reason occupation employer parking price city state zip country status id lead number company subject asunto adults children"
 )
 _KINDS: Final[tuple[tuple[_Field, frozenset[str], frozenset[str]], ...]] = (
-    ("other", _words("hear heard referred referral source enteraste entero conocio conociste find found"), frozenset()),
-    ("move_in", _words("move moving movein mudanza mudarse mudar mudas ingreso entrada ocupacion"), _words("reason comments message mensaje")),
-    ("comments", _words("comment comments message question questions notes note inquiry help know tell remarks availability mensaje comentario "
+    ("other", words("hear heard referred referral source enteraste entero conocio conociste find found"), frozenset()),
+    ("move_in", words("move moving movein mudanza mudarse mudar mudas ingreso entrada ocupacion"), words("reason comments message mensaje")),
+    ("comments", words("comment comments message question questions notes note inquiry help know tell remarks availability mensaje comentario "
                         "comentarios pregunta preguntas consulta ayudar ayudarle saber cuentenos duda dudas disponibilidad "
-                        "notas observaciones details detalles"), _words("date id type fecha tipo sent received call original copy copia previous anterior quoted")),
-    ("stamp", _words("submitted received timestamp enviado enviada recibido recibida envio created creado listed posted publicado"), frozenset()),
-    ("tour", _words("tour visit visita showing appointment cita recorrido viewing"), _words("type tipo comments source id")),
-    ("first", _words("first"), _WISHED - {"first"} | _DAYTIME | _words("choice")),
-    ("last", _words("last surname apellido apellidos"), _DAYTIME),
-    ("email", _words("email mail correo"), _DAYTIME),
-    ("phone", _words("phone telephone tel cell mobile telefono celular movil whatsapp"), _words("best type tipo")),
-    ("name", _words("name nombre renter prospect contact cliente interesado"), _words("property community building propiedad company method time preference")),
-    ("bedrooms", _words("bedroom bedrooms beds bed recamaras recamara habitaciones habitacion dormitorios dormitorio cuartos"), frozenset()),
-    ("rent", _words("rent budget renta presupuesto alquiler"), _words("current actual")),
-    ("property", _words("property community building listing propiedad comunidad edificio inmueble unit unidad apartment departamento address direccion floorplan"),
-     _words("current actual ip email mail")),
+                        "notas observaciones details detalles"), words("date id type fecha tipo sent received call original copy copia previous anterior quoted")),
+    ("stamp", words("submitted received timestamp enviado enviada recibido recibida envio created creado listed posted publicado"), frozenset()),
+    ("tour", words("tour visit visita showing appointment cita recorrido viewing"), words("type tipo comments source id")),
+    ("first", words("first"), _WISHED - {"first"} | _DAYTIME | words("choice")),
+    ("last", words("last surname apellido apellidos"), _DAYTIME),
+    ("email", words("email mail correo"), _DAYTIME),
+    ("phone", words("phone telephone tel cell mobile telefono celular movil whatsapp"), words("best type tipo")),
+    ("name", words("name nombre renter prospect contact cliente interesado"), words("property community building propiedad company method time preference")),
+    ("bedrooms", words("bedroom bedrooms beds bed recamaras recamara habitaciones habitacion dormitorios dormitorio cuartos"), frozenset()),
+    ("rent", words("rent budget renta presupuesto alquiler"), words("current actual")),
+    ("property", words("property community building listing propiedad comunidad edificio inmueble unit unidad apartment departamento address direccion floorplan"),
+     words("current actual ip email mail")),
 )  # fmt: skip
 
 
 _LABEL_WORDS: Final = (
-    frozenset(word for _, words, _ in _KINDS for word in words)
+    frozenset(word for _, spoken, _ in _KINDS for word in spoken)
     | _WISHED
     | _DAYTIME
     | _STAMP_ALONE
-    | _words("your full last address number in the su tu la y electronico numero completo type and additional")
+    | words("your full last address number in the su tu la y electronico numero completo type and additional")
 )
 _NOTHING: Final = frozenset(("-", "--", "none", "n/a", "na", "ninguno", "ninguna", "no aplica", "null", "not provided"))
 
@@ -655,7 +655,7 @@ def _introduced(text: str, shown: str) -> str | None:
     if not found:
         return None
     name = found.group(1)
-    words = shown.split()
-    if " " not in name and len(words) > 1 and name.casefold() in shown.casefold():
-        return f"{name} {words[-1]}"
+    names = shown.split()
+    if " " not in name and len(names) > 1 and name.casefold() in shown.casefold():
+        return f"{name} {names[-1]}"
     return name

@@ -14,6 +14,8 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
+from pipeline.core.mail.tables import words
+
 HeaderKind = Literal["from", "date", "to", "cc", "subject", "other"]
 
 _LABELS: Final[dict[HeaderKind, str]] = {
@@ -27,7 +29,7 @@ _LABELS: Final[dict[HeaderKind, str]] = {
     "other": "reply-to|reply|responder a|reply to|importance|importancia|priority|prioridad|attachments|adjuntos|organization",
 }
 HEADER_KINDS: Final = frozenset(_LABELS)
-_KIND_OF: Final[dict[str, HeaderKind]] = {word: kind for kind, words in _LABELS.items() for word in words.split("|")}
+_KIND_OF: Final[dict[str, HeaderKind]] = {word: kind for kind, labels in _LABELS.items() for word in labels.split("|")}
 _LABEL_LINE: Final = re.compile(
     r"[\s*_>]{0,12}([^\W\d_][^:：\n]{0,18}?)\s{0,3}[*_]{0,2}\s{0,3}[:：][*_]{0,2}\s*(.{0,400})", re.DOTALL
 )
@@ -38,10 +40,10 @@ _INLINE_LABEL: Final = re.compile(
     r"(?<![\w-])[*_]?(from|de|sent|enviado(?: el)?|date|fecha|to|para|cc|subject|asunto)\s?[*_]?:[*_]?\s", re.IGNORECASE
 )
 
-_VERB_WORDS: Final = frozenset(
+_VERB_WORDS: Final = words(
     "wrote writes sent escribió escribio escrito escribe escriure escribiu schrieb écrit skrev schreef geschreven scritto scrive escreveu kirjoitti "
     "napisał napisała pisze napsal napsala napísal napísala написал написала пишет пише írta yazdı scris έγραψε написа kirjutas rakstīja rašė "
-    "napisao napisal viết menulis".split()
+    "napisao napisal viết menulis"
 )
 _CJK_VERB: Final = re.compile("写道|寫道|のメール|書きました|작성")
 _LETTERS: Final = re.compile(r"[^\W\d_]{3,14}")
@@ -128,7 +130,7 @@ _HOURS: Final = re.compile(
     re.IGNORECASE,
 )
 _NAME_WORD: Final = re.compile(r"[^\W\d_][\w'’.-]{0,24},?$")
-_PARTICLES: Final = frozenset("de del la las los y e da dos van von der den bin al di".split())
+_PARTICLES: Final = words("de del la las los y e da dos van von der den bin al di")
 _SPEAKING: Final = re.compile(
     r"[¿¡\s*-]{0,4}(?:i|i'm|i'll|i'd|we|we're|we'll|can|could|would|will|please|pls|available|free|let|my|is|are|do|does|if|also|or|and|but|any|"
     r"tomorrow|today|yes|no|not|maybe|how|what|when|where|puedo|podemos|podr[ií]a(?:mos)?|quiero|queremos|quisiera|quisi[eé]ramos|me|nos|estoy|"
@@ -315,11 +317,11 @@ def contact(line: str) -> bool:
 
 def name_like(line: str) -> bool:
     """Whether the line could be a person's name, with or without a degree or a title behind a bar."""
-    words = line.partition("|")[0].strip("~/—–- .,!*\U0001f389").split()
+    names = line.partition("|")[0].strip("~/—–- .,!*\U0001f389").split()
     return (
-        0 < len(words) <= 6
+        0 < len(names) <= 6
         and len(line) <= 60
-        and all(_NAME_WORD.match(word) and (word[0].isupper() or word in _PARTICLES) for word in words)
+        and all(_NAME_WORD.match(word) and (word[0].isupper() or word in _PARTICLES) for word in names)
     )
 
 

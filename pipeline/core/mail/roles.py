@@ -83,7 +83,7 @@ class _Row:
     """Whether it begins a paragraph."""
     hints: int = -1
     """What `phrases.hints` says of it, once asked."""
-    label: tuple[str, str] | None | Literal[False] = False
+    label: tuple[str, str] | Literal[False] | None = False
     """The header-like label and its value, None for none, False where nobody asked."""
 
 
@@ -487,7 +487,6 @@ class _Own:
             said = " ".join(words)
             return said in self.lines or (follows and bool(said) and f" {said} " in self.words)
         return all(s in self.shingles for s in zip(*(words[n:] for n in range(_SHINGLE)), strict=False))
-
 
     def runs(self, text: str) -> list[tuple[int, int]]:
         """Where in the text at least `_OWN_RUN` words of ours stand in a row."""

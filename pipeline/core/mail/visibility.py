@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pipeline.core.mail.tables import words
+
 Colour = tuple[int, int, int]
 Declared = Mapping[str, str]
 """Property to value, both lower case."""
@@ -155,9 +157,9 @@ def _stylesheet(root: Any) -> dict[str, list[_Rule]]:
     return rules
 
 
-_RELEVANT: Final = frozenset(
+_RELEVANT: Final = words(
     "display visibility opacity font font-size color background background-color background-image overflow max-height height max-width width "
-    "position left right top bottom text-indent margin-left margin-top clip clip-path transform mso-hide white-space border border-style filter".split()
+    "position left right top bottom text-indent margin-left margin-top clip clip-path transform mso-hide white-space border border-style filter"
 )
 
 
@@ -213,7 +215,9 @@ def _fits(compound: _Compound, node: Any) -> bool:
     if compound.tag and compound.tag != node.tag:
         return False
     classes = _classes(node) if compound.names else []
-    return all(name[1:] in classes if name[0] == "." else name[1:] == (node.get("id") or "").lower() for name in compound.names)
+    return all(
+        name[1:] in classes if name[0] == "." else name[1:] == (node.get("id") or "").lower() for name in compound.names
+    )
 
 
 # --- looks --------------------------------------------------------------------------------------------------------
