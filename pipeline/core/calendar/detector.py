@@ -70,6 +70,7 @@ class _Text:
             token._replace(key="?") if token.key in unseen else token for token in phrases.tokens(text)
         ]
         self.sentences = Sentences(phrases, self.tokens)
+        self.ends: dict[int, list[tuple[Side, bool]]] = {}
 
     def expressions(self) -> list[Expression]:
         """The expressions, from left to right, each the longest that begins at its place."""
@@ -85,29 +86,36 @@ class _Text:
         return out
 
     def _at(self, at: int) -> _Found | None:
-        """The longest expression that begins at token `at`."""
+        """The longest expression that begins with token `at`."""
         if not self.sentences.items(at) or self._labelled(at):
             return None
-        best: _Found | None = None
-        for whole in self._sides(at):
-            for found in (self._range(whole), self._single(whole)):
-                if found and (best is None or found.rank > best.rank):
-                    best = found
+        sides = self._sides(at)
+        best = next((found for side in sides if (found := self._single(side))), None)
+        for side in sides:
+            found = self._range(side)
+            if found and (best is None or found.rank > best.rank):
+                best = found
         return best
 
     def _sides(self, at: int) -> list[Side]:
-        """The sides that begin at token `at`, after the linking word that stands there, if any."""
+        """The sides that begin at token `at`, after the linking word that stands there, if any; the best rank first."""
         use, words = self._link_before(at)
         sides = [side for _, side in self.sentences.sides_after(at, use)]
         if use == "at" and words == 1:  # "a mañana a las 4": the same word may also join
             sides += [side for _, side in self.sentences.sides_after(at, "")]
-        return [side for side in sides if side.items[0].start == at]
+        whole = [side for side in sides if side.items[0].start == at and self._whole(side)]
+        return sorted(whole, key=lambda side: (-side.items[-1].end, len(side.items)))
 
-    def _single(self, whole: Side) -> _Found | None:
-        side = self._trimmed(whole)
-        if not side.items or side.items[0] is not whole.items[0] or not self._speaks(side):
-            return None
-        return _Found(side.items[0].start, side.items[-1].end, side.items)
+    def _single(self, side: Side) -> _Found | None:
+        return _Found(side.items[0].start, side.items[-1].end, side.items) if self._speaks(side) else None
+
+    def _whole(self, side: Side) -> bool:
+        """Whether no number or weak word at an end of a side belongs to what stands around it. (Each shorter side is
+        there too.)"""
+        items = side.items
+        if len(items) > 1 and items[0].kind == "number" and items[0].after != "at" and items[1].kind not in _PARTS:
+            return False
+        return not self._foreign_end(items) and not _overfull(side)
 
     def _pieces(self, found: _Found) -> list[_Found]:
         """An expression in the parts that speak for themselves: the day and the time, or two days that a word parts."""
@@ -139,15 +147,6 @@ class _Text:
         kind: Kind = "range" if found.ranged else _kind(found.items)
         return Expression(self.tokens[at].start, self.tokens[found.last - 1].end, kind)
 
-    def _trimmed(self, side: Side) -> Side:
-        """A side without the numbers and weak words at its ends that belong to what stands around it."""
-        items = side.items
-        while items and self._foreign_end(items):
-            items = items[:-1]
-        while len(items) > 1 and items[0].kind == "number" and items[0].after != "at" and items[1].kind not in _PARTS:
-            items = items[1:]
-        return side._replace(items=items)
-
     def _foreign_end(self, items: tuple[Item, ...]) -> bool:
         """Whether the last item goes with the words that follow: "Friday, one moment", "at 7 pm for 2"."""
         last = items[-1]
@@ -172,28 +171,36 @@ class _Text:
 
     def _range(self, left: Side) -> _Found | None:
         """The longest range that begins with this side. Where both ends speak for themselves, they are two expressions."""
-        if _overfull(left):
-            return None
         end = left.items[-1].end
+        links = self.sentences.links(end) if end < len(self.tokens) else ()
+        if not links:
+            return None
         best: _Found | None = None
-        for after, use in self.sentences.links(end) if end < len(self.tokens) else ():
+        spoken = self._speaks(left)
+        for after, use in links:
             if after == len(self.tokens) or not (use == "until" or (use == "and" and (left.opener or left.either))):
                 continue
-            rights = [self._trimmed(whole) for _, whole in self.sentences.sides(after)]
-            spoken = [bool(right.items) and self._speaks(right) for right in rights]
-            if self._speaks(left) and any(spoken):
+            rights = self._ends(after)
+            if spoken and any(speaks for _, speaks in rights):
                 continue
-            for right, speaks in zip(rights, spoken, strict=True):
-                if right.items and speaks != self._speaks(left) and _alike(left, right) and not _overfull(right):
+            for right, speaks in rights:
+                if speaks != spoken and _alike(left, right):
                     found = _Found(left.items[0].start, right.items[-1].end, left.items + right.items, True)
                     best = found if best is None or found.rank > best.rank else best
         return best
+
+    def _ends(self, at: int) -> list[tuple[Side, bool]]:
+        """The sides at token `at` that can end a range, and whether each speaks for itself."""
+        if at not in self.ends:
+            sides = (side for _, side in self.sentences.sides(at) if self._whole(side))
+            self.ends[at] = [(side, self._speaks(side)) for side in sides]
+        return self.ends[at]
 
     # ── Evidence ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _speaks(self, side: Side) -> bool:
         """Whether a side is an expression whatever stands around it, or by what stands around it."""
-        if _overfull(side) or any(self._broken(item) for item in side.items):
+        if any(self._broken(item) for item in side.items):
             return False
         return any(self._strong(item, side) for item in side.items) and not self._counts(side.items[-1])
 

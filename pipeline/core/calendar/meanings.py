@@ -228,8 +228,8 @@ _UNITS = {
 }
 
 
-def _units(n: int, unit: Span) -> Span:
-    return Span(n * unit.months, n * unit.days, n * unit.minutes)
+def _units(n: int, unit: Span) -> Span | None:
+    return None if n < 1 else Span(n * unit.months, n * unit.days, n * unit.minutes)
 
 
 def _half_more(n: int, unit: Span) -> Span | None:

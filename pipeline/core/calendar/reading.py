@@ -85,6 +85,10 @@ class _Said:
         return bool(self.days) or self.weekday is not None or self.period is not None or self.day_part is not None
 
 
+_LONGEST_INFERRED = 10 * 60
+"""Minutes: a longer range whose one half of the day was inferred from the other is a question ("3 to 2 pm")."""
+
+
 class _Days(NamedTuple):
     """The days that a side may mean (None: it names none), the rules behind their number, and whether it is broken."""
 
@@ -241,7 +245,7 @@ def _combine(days: _Days, times: _Times, moment: Moment) -> Outcome:
 
 
 _ALWAYS_ASK = frozenset({
-    "midnight", "over_noon", "past_midnight", "maybe_no_date", "year_day_month",
+    "midnight", "over_noon", "long_range", "past_midnight", "maybe_no_date", "year_day_month",
 })  # fmt: skip
 
 
@@ -508,6 +512,8 @@ def _pairs(start: _Times, end: _Times) -> tuple[tuple[tuple[int, int], ...], tup
     pairs = {(s, min(ends, key=lambda e: (e - s - 1) % DAY)) for s in starts}
     if len(ends) == 1:
         pairs = {(max(starts, key=lambda s: (s - ends[0]) % DAY), ends[0])}
+    if len(starts) != len(ends) and any((e - s) % DAY > _LONGEST_INFERRED for s, e in pairs):
+        rules = (*rules, "bare_hour", "long_range")
     return tuple(sorted(pairs)), (*rules, *(("bare_hour",) if len(pairs) > 1 else ()))
 
 

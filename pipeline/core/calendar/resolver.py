@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from pipeline.core.calendar.meanings import YEARS
 from pipeline.core.calendar.phrasebook import PhraseBook, book
 from pipeline.core.calendar.reading import Moment, Outcome, outcome
 from pipeline.core.calendar.sentence import Sentences
@@ -46,11 +47,13 @@ def resolve_in(
     tokens = phrases.tokens(span)
     if not tokens:
         return Resolution("none", reasons=("no_words",))
+    if ref.year not in YEARS:
+        return Resolution("none", reasons=("reference_out_of_range",))
     outcomes: list[Outcome] = []
     if len(tokens) <= MOST_TOKENS:
         at = ref.replace(tzinfo=None)
         todays = [at.date()]
-        if time(0) < at.time() < SMALL_HOURS and at.date().toordinal() > 1:
+        if time(0) < at.time() < SMALL_HOURS:
             todays.append(at.date() - timedelta(days=1))
         complete = list(Sentences(phrases, tokens).complete())
         for today in todays:

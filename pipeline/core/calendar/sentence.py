@@ -17,7 +17,7 @@ from pipeline.core.calendar.phrasebook import Found, Parse, PhraseBook
 from pipeline.core.calendar.tokens import Token
 
 MOST_ITEMS = 6
-MOST_SIDES = 120
+MOST_SIDES = 48
 """Bounds on what one place may offer, so that hostile text costs no more than honest text."""
 
 _AT_MOST = {
