@@ -54,4 +54,4 @@ def _hours(row: dict[str, Any]) -> OfficeHours | None:
             for day, spans in given.items()
         }
     except (AttributeError, TypeError, ValueError):
-        raise ValueError("'office_hours' must look like {\"mon\": [[\"09:00\", \"18:00\"]]}") from None
+        raise ValueError('\'office_hours\' must look like {"mon": [["09:00", "18:00"]]}') from None

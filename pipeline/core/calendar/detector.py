@@ -24,7 +24,9 @@ from pipeline.core.calendar.values import Expression, Kind
 _LOOK_BACK = 4
 _STOPS = frozenset('.,;:!?)\n"\u201d\u2019\u2026')
 _CUTS = frozenset(",;!?\n")
-_SPEAKING_VAGUE = frozenset({"weekend", "end_of_period", "vague_next", "vague_count", "within", "midday", "past_midnight"})
+_SPEAKING_VAGUE = frozenset(
+    {"weekend", "end_of_period", "vague_next", "vague_count", "within", "midday", "past_midnight"}
+)
 
 
 class _Found(NamedTuple):

@@ -23,7 +23,6 @@ from pipeline.core.calendar.descriptions import (
     OrdinalDay,
     OrdinalWeekday,
     Part,
-    Period,
     RelativeMonth,
     RelativeWeek,
     RelativeYear,
@@ -574,7 +573,11 @@ _DAYS = {
 PHRASES: dict[str, dict[str, Meaning]] = {
     "count": {"one": Meaning(_one, ()), "number": Meaning(_value, ("number",)), "digits": Meaning(_token, ("digits",))},
     "minute": {"number": Meaning(_value, ("number",)), "digits": Meaning(_token, ("digits",))},
-    "hour": {"hour": Meaning(_hour, ("digits?", "number?")), "noon": Meaning(_noon, ()), "one": Meaning(_one_oclock, ())},
+    "hour": {
+        "hour": Meaning(_hour, ("digits?", "number?")),
+        "noon": Meaning(_noon, ()),
+        "one": Meaning(_one_oclock, ()),
+    },
     "turned": _CLOCKS,
     "oclock": _CLOCKS,
     "dial": _CLOCKS,

@@ -284,7 +284,9 @@ class _Compiler:
         for symbol, child in node.children.items():
             if isinstance(symbol, Slot):
                 for key in self._first(symbol.part, ()):
-                    node.edges.setdefault(key, []).append((symbol.part, child, self._edge_second(symbol.part, key, child)))
+                    node.edges.setdefault(key, []).append(
+                        (symbol.part, child, self._edge_second(symbol.part, key, child))
+                    )
             else:
                 second = None if child.ends else self._next(child)
                 node.edges.setdefault(symbol, []).append((None, child, second))

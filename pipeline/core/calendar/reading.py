@@ -432,7 +432,9 @@ def _range(left: Side, right: Side, moment: Moment) -> Outcome | None:
         return Outcome("open", (), (*first.vague, *last.vague, "open_range"))
     if _unfit(first) or _unfit(last):
         return None
-    found = [o for o in (_time_range(first, last, left.opener or left.either, moment), _day_range(first, last, moment)) if o]
+    found = [
+        o for o in (_time_range(first, last, left.opener or left.either, moment), _day_range(first, last, moment)) if o
+    ]
     sound = [o for o in found if o.state != "broken"]
     if len(sound) > 1:
         return Outcome("vague", tuple(v for o in sound for v in o.values), ("days_or_hours",))
@@ -607,7 +609,7 @@ def _day_at(said: _Said, other: _Said, moment: Moment) -> Day | None:
             return None
         if isinstance(day, Instant):
             return None if day.span.minutes else _fixed(moment.today)
-        month, year = _neighbour(other)
+        month, _ = _neighbour(other)
         return day.within(month, None) if isinstance(day, Written) and month else day
     if said.numbers:
         return _numbered_day(said, other)

@@ -37,6 +37,7 @@ _HOURS = frozenset({"number", "loose", "clock"})
 _AFTER = {"at": "at", "opener_at": "at", "joiner": "joiner", "article": "article"}
 """The linking words before a number that tell whether it is an hour: "at 3" is one, "the 3" is none."""
 
+
 class Item(NamedTuple):
     """Something said on a side; `after` is the use of the linking word before it ("at" makes an hour of a number);
     `start` and `end` are token numbers."""
