@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pipeline.core.gate.dates import unvouched
-from pipeline.core.gate.folding import FACT, Folded, blank, fold
-from pipeline.core.gate.leaks import Hit, Piece, leaked, people, personal, pieces, scattered, targets
+from pipeline.core.gate.folding import blank, fold
+from pipeline.core.gate.leaks import Piece, leaked, people, personal, pieces, scattered, targets
 from pipeline.core.gate.lexicon import lexicon
 from pipeline.core.gate.model import NEVER_LOWERED, Finding, Outgoing
 from pipeline.core.gate.shapes import shapes
@@ -47,13 +47,25 @@ Spans = Sequence[tuple[int, int, str]]
 def findings_of(outgoing: Outgoing, text: str) -> tuple[Finding, ...]:
     """Everything that speaks against the text, in the order of the text."""
     spans = spans_of(outgoing.segments)
-    prose = blank(text, spans)
-    raw = [*_dates(outgoing, text, prose), *_words(outgoing, text, prose), *_shapes(text), *_sources(outgoing)]
-    raw += _codes(outgoing, text, spans)
-    raw += _people(outgoing, text)
+    whole = View(text)
+    prose = View(blank(text, spans)) if spans else whole
+    raw = [*_dates(outgoing, text, prose), *_words(outgoing, whole, prose, spans), *_shapes(text), *_sources(outgoing)]
+    raw += (*_codes(outgoing, text, spans, whole), *_people(outgoing, whole))
+    if not raw:
+        return ()
     unique = {(cls, start, end, rule): None for cls, start, end, rule in raw}
     ordered = sorted(unique, key=lambda item: (item[1], item[0], item[3]))
     return tuple(_finding(outgoing, text, *item) for item in ordered)
+
+
+class View:
+    """A text with parts of it blanked, folded once and spelled once."""
+
+    __slots__ = ("folded", "spelling", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text, self.folded = text, fold(text)
+        self.spelling = Spelling(self.folded.plain)
 
 
 def enforced(outgoing: Outgoing, claim_class: str) -> bool:
@@ -71,22 +83,21 @@ def _finding(outgoing: Outgoing, text: str, claim_class: str, start: int, end: i
     return Finding(claim_class, start, end, token, rule, enforced(outgoing, claim_class))
 
 
-def _dates(outgoing: Outgoing, text: str, prose: str) -> Iterator[Raw]:
-    for start, end, rule in unvouched(outgoing, text, prose):
+def _dates(outgoing: Outgoing, text: str, prose: View) -> Iterator[Raw]:
+    for start, end, rule in unvouched(outgoing, text, prose.text):
         yield "date_time", start, end, rule
 
 
-def _words(outgoing: Outgoing, text: str, prose: str) -> Iterator[Raw]:
-    """The lexicon of all locales, over the prose, and for some classes over the facts too."""
+def _words(outgoing: Outgoing, whole: View, prose: View, spans: Spans) -> Iterator[Raw]:
+    """The lexicon of all locales, over the prose; for some classes over the facts too, where their words are those of a rule."""
     known = lexicon()
-    views = ((prose, True), (text, False)) if FACT in prose else ((text, True),)
-    for view, everything in views:
-        for mention in known.mentions(known.words(fold(view))):
-            rule = mention.rule
-            if (everything or rule.claim_class in _WHOLE_TEXT) and _applies(
-                outgoing, rule.claim_class, rule.audience, rule.unrecorded
-            ):
-                yield rule.claim_class, mention.start, mention.end, rule.id
+    found = list(known.mentions(known.words(prose.folded)))
+    if spans and any(not known.telling.isdisjoint(known.words(fold(whole.text[a:b])).distinct) for a, b, _ in spans):
+        found += known.mentions(known.words(whole.folded), _WHOLE_TEXT)
+    for mention in found:
+        rule = mention.rule
+        if _applies(outgoing, rule.claim_class, rule.audience, rule.unrecorded):
+            yield rule.claim_class, mention.start, mention.end, rule.id
 
 
 def _applies(outgoing: Outgoing, claim_class: str, audience: str | None, unrecorded: bool) -> bool:
@@ -116,31 +127,26 @@ def _sources(outgoing: Outgoing) -> Iterator[Raw]:
         at = end
 
 
-def _codes(outgoing: Outgoing, text: str, spans: Spans) -> Iterator[Raw]:
+def _codes(outgoing: Outgoing, text: str, spans: Spans, whole: View) -> Iterator[Raw]:
     """Access codes: to a prospect never; to others only as a fact of that kind."""
-    to_prospect = outgoing.audience == "prospect"
-    if to_prospect:
+    if outgoing.audience == "prospect":
         yield from (("access_code", start, end, "code_fact") for start, end, kind in spans if kind == "access_code")
     wanted = targets(tuple(secret.value for secret in outgoing.secrets if secret.kind == "access_code"))
     if not wanted.all:
         return
-    folded = fold(blank(text, [span for span in spans if span[2] in _MAY_EQUAL or span[2] == "access_code"]))
-    spelling = Spelling(folded.plain)
-    if (hit := leaked(folded.plain, spelling, wanted)) is not None:
-        yield "access_code", *folded.span(hit.start, hit.end), hit.rule
-        return
-    here = pieces(spelling)
-    if here:
-        earlier: list[Piece] = [piece for string in outgoing.before for piece in pieces(Spelling(fold(string).plain))]
+    blanked = [span for span in spans if span[2] in _MAY_EQUAL or span[2] == "access_code"]
+    view = View(blank(text, blanked)) if blanked else whole
+    if (hit := leaked(view.folded.plain, view.spelling, wanted)) is not None:
+        yield "access_code", *view.folded.span(hit.start, hit.end), hit.rule
+    elif here := pieces(view.spelling, True):
+        earlier: list[Piece] = [piece for string in outgoing.before for piece in pieces(Spelling(fold(string).plain), False)]
         if (place := scattered(earlier, here, wanted)) is not None:
-            yield "access_code", *folded.span(*place), "pieces"
+            yield "access_code", *view.folded.span(*place), "pieces"
 
 
-def _people(outgoing: Outgoing, text: str) -> Iterator[Raw]:
+def _people(outgoing: Outgoing, whole: View) -> Iterator[Raw]:
     """Other people's phone numbers, addresses and names, facts included."""
     if not outgoing.others:
         return
-    folded: Folded = fold(text)
-    hit: Hit | None = personal(folded, Spelling(folded.plain), people(outgoing.others))
-    if hit is not None:
-        yield "personal_data", *folded.span(hit.start, hit.end), hit.rule
+    if (hit := personal(whole.folded, whole.spelling, people(outgoing.others), outgoing.before)) is not None:
+        yield "personal_data", *whole.folded.span(hit.start, hit.end), hit.rule

@@ -116,7 +116,7 @@ def _folded(char: str) -> str:
     if (plain := _LOOKALIKES.get(char)) is not None:
         return plain
     digit = unicodedata.numeric(char, -1.0)
-    if digit >= 0 and digit == int(digit) and digit < 100 and unicodedata.category(char) != "Nl":
+    if digit >= 0 and digit == int(digit) and digit < 100 and not unicodedata.name(char, "").startswith("ROMAN"):
         return str(int(digit))
     if name := _LETTER_NAME.search(unicodedata.name(char, "")):
         return name[1]

@@ -60,12 +60,10 @@ class Targets:
     all: tuple[Target, ...]
     exact: Mapping[str, tuple[Target, ...]]
     loose: Mapping[str, tuple[Target, ...]]
-    heads: frozenset[str]  # letters before the first digit, which an ordinary word could be
-
-    @property
-    def forward(self) -> tuple[Target, ...]:
-        """The values as given, without the reversed ones."""
-        return tuple(target for target in self.all if target.index >= 0)
+    parts: frozenset[str]  # runs of letters in a value, which an ordinary word could be
+    least: int  # the length of the shortest
+    forward: tuple[str, ...]  # the values as given, without the reversed ones
+    mixed: tuple[str, ...]  # values of letters and digits, which no text holds by chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +95,10 @@ def targets(values: tuple[str, ...], both_ways: bool = True) -> Targets:
         tuple(found),
         {char: tuple(items) for char, items in exact.items()},
         {char: tuple(items) for char, items in loose.items()},
-        frozenset(match.group() for target in found if (match := re.match(r"[A-Z]{2,}", target.value))),
+        frozenset(run for target in found for run in re.findall(r"[A-Z]{2,}", target.value)),
+        min((len(target.value) for target in found), default=0),
+        tuple(target.value for target in found if target.index >= 0),
+        tuple(v for v in (t.value for t in found) if len(v) >= _ENOUGH and not v.isdigit() and not v.isalpha()),
     )
 
 
@@ -106,17 +107,16 @@ def targets(values: tuple[str, ...], both_ways: bool = True) -> Targets:
 
 def spelled(spelling: Spelling, wanted: Targets) -> Hit | None:
     """The first of the values that a path of edges spells."""
-    places = spelling.places
-    for at in spelling.starts():
+    for at in spelling.starts(wanted.parts, wanted.least):
         for edge in spelling.edges(at):
             table = wanted.loose if edge.loose else wanted.exact
             for target in table.get(edge.text[0], ()):
                 used = _used(target.value, 0, edge)
                 if used and (end := _walk(spelling, target.value, edge.end, used, set())) is not None:
-                    return Hit(places[at][0], places[end - 1][1], "reversed" if target.index < 0 else "spelled")
+                    return Hit(spelling.places[at][0], spelling.places[end - 1][1], "reversed" if target.index < 0 else "spelled")
         if (hit := _inside(spelling, at, wanted)) is not None:
             return hit
-    return _by_head(spelling, wanted) if wanted.heads else None
+    return None
 
 
 def _used(value: str, at: int, edge: Edge) -> int:
@@ -146,7 +146,7 @@ def _walk(spelling: Spelling, value: str, at: int, used: int, seen: set[tuple[in
             further = _used(value, used, edge)
             if further and (end := _walk(spelling, value, edge.end, further, seen)) is not None:
                 return end
-        if not spelling.skippable(here):
+        if not spelling.skippable(here) and spelling.low[here] != spelling.low[at - 1]:
             return None
     return None
 
@@ -161,76 +161,80 @@ def _inside(spelling: Spelling, at: int, wanted: Targets) -> Hit | None:
     return None
 
 
-def _by_head(spelling: Spelling, wanted: Targets) -> Hit | None:
-    """Values that begin with letters ("HG29"), which an ordinary lower-case word may spell ("hg 29")."""
-    for at, word in enumerate(spelling.words):
-        if len(word) > 1 and word.upper() in wanted.heads and not spelling.loose(at):
-            for target in wanted.exact.get(word[0].upper(), ()):
-                used = _used(target.value, 0, Edge(at + 1, word.upper()))
-                if used and used < len(target.value):
-                    end = _walk(spelling, target.value, at + 1, used, set())
-                    if end is not None:
-                        return Hit(spelling.places[at][0], spelling.places[end - 1][1], "spelled")
-    return None
-
-
 # --- decoders -----------------------------------------------------------------------------------------------------------------
 
-_ENCODED: Final = re.compile(
-    r"&[#a-zA-Z]|<[a-zA-Z/]|%[0-9A-Fa-f]{2}|\\[ux]|U\+|[(\[{]|[01]{6}|0[xob]|[⠁-⠿]|={1,2}(?![=\w])"
-    r"|(?<![.\-])[.\-_]{1,5}[ /]+[.\-_]{1,5}[ /]|[|]{2}|(?:\b[0-9A-Fa-f]{2}\b[ ,:-]*){3}|\b[0-9a-fA-F]{6,}\b|\b[01]{3,4} [01]{3,4}\b"
-)
+_MARKS: Final = frozenset("&<%\\([{|=_⠼⠁⠃⠉⠙⠑⠋⠛⠓⠊⠚")
 _TAG: Final = re.compile(r"</?[A-Za-z][^<>]{0,80}>")
 _ESCAPE: Final = re.compile(r"(?:\\u\{?|U\+|\\x|&#x)([0-9A-Fa-f]{2,6})\}?;?")
 _ASIDE: Final = re.compile(r"\([^()]{0,60}\)|\[[^\[\]]{0,60}\]|\{[^{}]{0,60}\}")
 _HEX_RUN: Final = re.compile(r"(?:\b(?:0x)?[0-9A-Fa-f]{2}\b[\s,:;-]*){3,}")
 _HEX_WORD: Final = re.compile(r"\b[0-9A-Fa-f]{6,}\b")
+_HEX_VALUE: Final = re.compile(r"\b0x([0-9A-Fa-f]{2,8})\b")
 _ASCII_RUN: Final = re.compile(r"(?:\b(?:4[89]|5[0-7]|6[5-9]|[78]\d|90|9[7-9]|1[01]\d|12[0-2])\b[\s,;-]*){3,}")
 _MORSE_RUN: Final = re.compile(r"(?<![.\-\w])[.\-_]{1,5}(?:[ /|,]+[.\-_]{1,5})+(?!\w)")
 _TALLY_RUN: Final = re.compile(r"(?:[|Il/]{1,9}[\s,;-]+){2,}[|Il/]{1,9}")
 _BINARY_RUN: Final = re.compile(r"\b[01]{3,}(?:[\s,;-]+[01]{3,})*\b")
+_CASED: Final = re.compile(r"[a-z0-9][A-Z]")
+_STRETCHED: Final = re.compile(r"([A-Za-z])\1{2,}")
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{4,}={0,2}")
 
 
-def decoded(text: str) -> Iterator[str]:
-    """What the usual decoders make of a folded text; nothing for a text that bears no sign of any."""
-    if not _ENCODED.search(text):
-        return
-    bare = _TAG.sub("", html.unescape(text)) if "&" in text or "<" in text else text
-    if "\\" in bare or "U+" in bare or "%" in bare:
+def decoded(text: str, numeric: bool) -> Iterator[str]:
+    """What the usual decoders make of a folded text; nothing for a text that bears no sign of any. numeric: it has a digit."""
+    marks = _MARKS.intersection(text)
+    if marks:
+        yield from _unmarked(text, marks)
+    if "=" in marks or _CASED.search(text):
+        yield from (_base64(match) for match in _BASE64.findall(text))
+    if _STRETCHED.search(text):
+        yield from (_STRETCHED.sub(kept, text) for kept in (r"\1", r"\1\1"))
+    if numeric:
+        yield from _numbers(text)
+    if "|" in marks or " -" in text or " ." in text or "- " in text:
+        for match in _MORSE_RUN.finditer(text):
+            yield "".join(_MORSE.get(sign.replace("_", "-"), " ") for sign in re.split(r"[ /|,]+", match.group()))
+        for match in _TALLY_RUN.finditer(text):
+            yield "".join(str(len(marks)) for marks in re.findall(r"[|Il/]+", match.group()))
+
+
+def _unmarked(text: str, marks: frozenset[str]) -> Iterator[str]:
+    """Entities, tags, escapes, asides, Braille, base 64."""
+    bare = _TAG.sub("", html.unescape(text)) if "&" in marks or "<" in marks else text
+    if "\\" in marks or "%" in marks:
         bare = unquote(_ESCAPE.sub(lambda match: _char(match[1]), bare))
     if bare != text:
         yield fold(bare).plain
-    if "(" in text or "[" in text or "{" in text:
+    if not marks.isdisjoint("([{"):
         yield _ASIDE.sub(" ", text)
-    if any("⠀" < char <= "⠿" for char in text):
+    if any("⠀" < char <= "⠿" for char in marks):
         yield text.translate(_BRAILLE)
+
+
+def _numbers(text: str) -> Iterator[str]:
+    """Characters by their numbers, and values in base two or sixteen."""
     for run in _HEX_RUN.findall(text):
         yield _hex(re.sub(r"0x|[^0-9A-Fa-f]", "", run))
     for word in _HEX_WORD.findall(text):
         yield _hex(word)
+    for word in _HEX_VALUE.findall(text):
+        yield _padded(int(word, 16))
     for run in _ASCII_RUN.findall(text):
         yield "".join(chr(int(number)) for number in re.findall(r"\d+", run))
-    yield from _signals(text)
-    for match in _BASE64.findall(text):
-        if "=" in match or (not match.islower() and not match.isdigit()):
-            yield _base64(match)
-
-
-def _signals(text: str) -> Iterator[str]:
-    for match in _MORSE_RUN.finditer(text):
-        yield "".join(_MORSE.get(sign.replace("_", "-"), " ") for sign in re.split(r"[ /|,]+", match.group()))
-    for match in _TALLY_RUN.finditer(text):
-        yield "".join(str(len(marks)) for marks in re.findall(r"[|Il/]+", match.group()))
     for match in _BINARY_RUN.finditer(text):
         groups = re.findall(r"[01]+", match.group())
-        yield " ".join(str(int(group, 2)) for group in groups if len(group) <= 40)
+        yield " ".join(_padded(int(group, 2)) for group in groups if len(group) <= 40)
         joined = "".join(groups)
         if len(joined) % 8 == 0:
             yield "".join(chr(int(joined[i : i + 8], 2)) for i in range(0, len(joined), 8))
-        if len(groups) > 1 or len(joined) % 4 == 0:
-            nibbles = groups if len(groups) > 1 else [joined[i : i + 4] for i in range(0, len(joined), 4)]
-            yield "".join(str(int(group, 2)) for group in nibbles if len(group) < 5)
+        nibbles = groups if len(groups) > 1 else [joined[i : i + 4] for i in range(0, len(joined), 4)]
+        yield "".join(str(int(group, 2)) for group in nibbles if len(group) < 5)
+    if "U+" in text:
+        yield _ESCAPE.sub(lambda match: _char(match[1]), text)
+
+
+def _padded(value: int) -> str:
+    """A number as a code would be written: codes may begin with zero."""
+    return str(value).zfill(_ENOUGH)
 
 
 def _char(digits: str) -> str:
@@ -259,6 +263,7 @@ class Hints:
 
     changes: frozenset[str]  # add, minus, twice …
     encodings: frozenset[str]  # hex, octal …
+    letters: frozenset[str]  # spell, letters: the letters on the keys of a phone
     hints: frozenset[str]  # code, digit, starts …
     labels: frozenset[str]  # unit, floor …
     quiet: frozenset[str]  # words after which a number is not a count of something
@@ -275,6 +280,7 @@ def hints() -> Hints:
     return Hints(
         changes=words("code", "changes"),
         encodings=words("code", "encodings"),
+        letters=words("code", "letters"),
         hints=words("code", "hint"),
         labels=words("code", "labels"),
         quiet=words("words", "common") | words("code", "filler") | words("code", "hint"),
@@ -284,21 +290,21 @@ def hints() -> Hints:
 def riddle(spelling: Spelling, wanted: Targets) -> str | None:
     """The rule by which a stated sum, another base or a shift of the stated digits gives a value away."""
     words, known = set(spelling.low), hints()
-    numeric = {target.value for target in wanted.forward if target.value.isdigit()}
-    if not numeric:
+    numeric = {value for value in wanted.forward if value.isdigit()}
+    if not words.isdisjoint(known.letters) and any(w.upper().translate(_PHONE_KEYS) in numeric for w in spelling.words):
+        return "phone_keys"
+    if words.isdisjoint(known.changes) and words.isdisjoint(known.encodings) and words.isdisjoint("+*=/"):
         return None
     if not words.isdisjoint(known.encodings) and _rebased(spelling, wanted, numeric):
         return "encoded"
-    if (not words.isdisjoint(known.changes) or not words.isdisjoint("+-*=/")) and _computed(spelling, numeric):
-        return "sum"
-    return None
+    return "sum" if _computed(spelling, numeric) else None
 
 
 def _rebased(spelling: Spelling, wanted: Targets, numeric: set[str]) -> bool:
-    for word in spelling.words:
+    for word in re.findall(r"[0-9A-Za-z]{2,40}", spelling.plain):
         for base in (16, 8, 36, 2, 12):
             try:
-                if len(word) < 40 and str(int(word, base)) in numeric:
+                if _padded(int(word, base)) in numeric:
                     return True
             except ValueError:
                 continue
@@ -320,6 +326,7 @@ def _computed(spelling: Spelling, numeric: set[str]) -> bool:
     if sum(numbers) in goals:
         return True
     texts = {word for word in spelling.words if word.isdigit()}
+    texts.add("".join(word for word in spelling.words if word.isdigit() and len(word) == 1))
     return any(_shifted(value, text) for value in numeric for text in texts if len(text) == len(value) >= _ENOUGH)
 
 
@@ -354,23 +361,27 @@ class Piece:
     place: tuple[int, int]
 
 
+_CAPITALS: Final = re.compile(r"\b[A-Z]{1,4}\b")
 _SENTENCE: Final = re.compile(r"[.?!;\n]")
 
 
-def pieces(spelling: Spelling) -> list[Piece]:
-    """The suspicious runs of one string, in order: said on their own, or in a sentence about codes, digits, beginnings and ends."""
+def pieces(spelling: Spelling, every: bool) -> list[Piece]:
+    """The runs of one string that may be parts of a value, in order: all that are said for themselves, or (every: False) those said
+    in a few words, after a colon, or in a sentence about codes, digits, beginnings and ends."""
     found: list[Piece] = []
-    known, at, start = hints(), 0, 0
+    if not (spelling.numeric or _CAPITALS.search(spelling.plain) or not spelling.speech.numbers.keys().isdisjoint(spelling.low)):
+        return found
+    known, start = hints(), 0
     bounds = [i for i, word in enumerate(spelling.words) if _SENTENCE.match(word)] + [len(spelling.words)]
     for bound in bounds:
         words = [word for word in spelling.low[start:bound] if word[0].isalnum()]
-        if words and (len(words) <= 3 or not known.hints.isdisjoint(words)):
-            at = start
-            while at < bound and len(found) < _MAX_PIECES:
-                texts, end = _run(spelling, at, bound)
-                if texts and _alone(spelling, at, end):
-                    found.append(Piece(texts, (spelling.places[at][0], spelling.places[end - 1][1])))
-                at = max(end, at + 1)
+        telling = every or len(words) <= 3 or not known.hints.isdisjoint(words)
+        at = start
+        while at < bound and len(found) < _MAX_PIECES:
+            texts, end = _run(spelling, at, bound)
+            if texts and _alone(spelling, at, end) and (telling or spelling.words[at - 1 : at] == [":"]):
+                found.append(Piece(texts, (spelling.places[at][0], spelling.places[end - 1][1])))
+            at = max(end, at + 1)
         start = bound + 1
     return found
 
@@ -380,9 +391,8 @@ def scattered(earlier: Iterable[Piece], here: Sequence[Piece], wanted: Targets) 
     chain = [*earlier, *here]
     first_here = len(chain) - len(here)
     for last in range(first_here, len(chain)):
-        for target in wanted.forward:
-            if len(target.value) >= _ENOUGH and _ends_at(chain, last, target.value):
-                return chain[last].place
+        if any(len(value) >= _ENOUGH and _ends_at(chain, last, value) for value in wanted.forward):
+            return chain[last].place
     return None
 
 
@@ -429,7 +439,9 @@ def _alone(spelling: Spelling, at: int, end: int) -> bool:
     known = hints()
     before = spelling.low[at - 1] if at else ""
     after = spelling.low[end] if end < len(spelling.words) else ""
-    if before in known.labels or before in {"$", "#", ":", FACT} or after in {":", "%", "am", "pm"}:
+    if before in known.labels or before in {"$", "#", FACT} or after in {":", "%", "am", "pm"}:
+        return False
+    if before == ":" and at > 1 and spelling.words[at - 2][0].isdigit():
         return False
     return not after or not after[0].isalnum() or after in known.quiet
 
@@ -477,11 +489,16 @@ def people(others: tuple[str, ...]) -> People:
     return People(targets(tuple(phones), False), tuple(mails), tuple(names))
 
 
-def personal(folded: Folded, spelling: Spelling, known: People) -> Hit | None:
-    """The first of other people's values in a text."""
-    if known.phones.all and (hit := spelled(spelling, known.phones)) is not None:
-        return Hit(hit.start, hit.end, "phone")
-    if known.mails and (at := _mail(folded.lower, known.mails)):
+def personal(folded: Folded, spelling: Spelling, known: People, before: Sequence[str] = ()) -> Hit | None:
+    """The first of other people's values in a text, or completed by it after `before`, what was released to the same person."""
+    if known.phones.all:
+        if (hit := spelled(spelling, known.phones)) is not None:
+            return Hit(hit.start, hit.end, "phone")
+        if before and (here := pieces(spelling, True)):
+            earlier = [piece for string in before for piece in pieces(Spelling(fold(string).plain), True)]
+            if (place := scattered(earlier, here, known.phones)) is not None:
+                return Hit(*place, "phone")
+    if known.mails and (at := _mail(folded.lower, known.mails, before)):
         return Hit(*at, "mail")
     if known.names:
         line = " " + " ".join(word for word in spelling.low if word[0].isalnum()) + " "
@@ -491,16 +508,22 @@ def personal(folded: Folded, spelling: Spelling, known: People) -> Hit | None:
     return None
 
 
-def _mail(lower: str, mails: Sequence[str]) -> tuple[int, int] | None:
+def _mail(lower: str, mails: Sequence[str], before: Sequence[str]) -> tuple[int, int] | None:
     for mail in mails:
         if (at := lower.find(mail)) >= 0:
             return at, at + len(mail)
-    if "@" not in lower and not re.search(r"\b(?:at|arroba)\b", lower):
-        return None
-    squashed = lower
+    here = _squashed(lower)
+    tail = _squashed(" ".join(fold(string).lower for string in before))[-200:] if before else ""
+    if any(mail in tail + here and mail not in tail for mail in mails):
+        return 0, len(lower)
+    return None
+
+
+def _squashed(lower: str) -> str:
+    """A text without spaces, the signs of a mail address as signs."""
     for pattern, sign in _SIGNS:
-        squashed = pattern.sub(sign, squashed)
-    return (0, len(lower)) if any(mail in squashed for mail in mails) else None
+        lower = pattern.sub(sign, lower)
+    return lower
 
 
 # --- the whole search ---------------------------------------------------------------------------------------------------------
@@ -510,20 +533,15 @@ def leaked(plain: str, spelling: Spelling, wanted: Targets) -> Hit | None:
     """The first of the values that a folded text gives away by itself."""
     if (hit := spelled(spelling, wanted)) is not None:
         return hit
-    if (mixed := _mixed(plain, wanted)) is not None:
-        return mixed
-    for text in decoded(plain):
+    if wanted.mixed and spelling.numeric:
+        squashed = re.sub(r"[\W_]+", "", plain).upper()
+        if any(value in squashed for value in wanted.mixed):
+            return Hit(0, len(plain), "squashed")
+    for text in decoded(plain, spelling.numeric):
         if text and spelled(Spelling(text), wanted) is not None:
             return Hit(0, len(plain), "encoded")
+    if not spelling.speech.backward.isdisjoint(spelling.low) and spelled(Spelling(plain[::-1]), wanted) is not None:
+        return Hit(0, len(plain), "reversed")
     if (rule := riddle(spelling, wanted)) is not None:
         return Hit(0, len(plain), rule)
     return None
-
-
-def _mixed(plain: str, wanted: Targets) -> Hit | None:
-    """Values of letters and digits anywhere in the text without its separators: no ordinary text holds them by chance."""
-    mixed = [t for t in wanted.all if len(t.value) >= _ENOUGH and not t.value.isdigit() and not t.value.isalpha()]
-    if not mixed:
-        return None
-    squashed = re.sub(r"[\W_]+", "", plain).upper()
-    return Hit(0, len(plain), "squashed") if any(target.value in squashed for target in mixed) else None

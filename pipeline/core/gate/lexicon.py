@@ -32,16 +32,15 @@ from typing import Any, Final, TypeAlias
 from pipeline.core.gate.folding import FACT, Folded, fold
 
 _TOKEN: Final = re.compile(
-    r"[a-z]+(?=n't(?![a-z]))|n't|'[a-z]+|[a-z]+|\d+(?:[.,]\d+)*|"
+    r"[a-záéíóú]+(?=n't(?![a-z]))|n't|'[a-z]+|[a-záéíóú]+|\d+(?:[.,]\d+)*|"
     + FACT
-    + r"+|\n+|(?<![a-z0-9])-|-(?![a-z0-9])|[^\sa-z0-9-]"
+    + r"+|\n+|(?<![a-z0-9])-|-(?![a-z0-9])|[^\sa-záéíóú0-9-]"
 )
 _SIGNS: Final = {"#": "№", "@": "¤"}  # literal signs, apart from the lexicon's own
 _SENTENCE_END: Final = frozenset(".?!;")
 _CLAUSE_END: Final = frozenset('.?!;:,()-"')
 _ACCENTS: Final = dict(zip("aeiou", "áéíóú", strict=True))
 _ACCENTED: Final = frozenset("áéíóú")
-_WRITTEN: Final = re.compile(_TOKEN.pattern.replace("[a-z]", "[a-záéíóú]").replace("[^\\sa-z0-9", "[^\\sa-záéíóú0-9"))
 _FINAL_VOWEL: Final = re.compile(r"[aeiou](?=\\? |$)")
 _EDGES: Final = {
     "^": r"(?:(?<= [.?!;:,¿¡\-\"(] )|(?<=^ ))",
@@ -73,12 +72,12 @@ class Rule:
 
 
 class Pattern:
-    """A pattern that is compiled when its rarest word is met for the first time: most never are."""
+    """A pattern that is compiled when a text has all the words that it cannot do without: most never are."""
 
-    __slots__ = ("_compiled", "_parts", "rule")
+    __slots__ = ("_compiled", "_parts", "needs", "rule")
 
-    def __init__(self, parts: Sequence[Part], rule: Rule) -> None:
-        self._parts, self.rule = parts, rule
+    def __init__(self, parts: Sequence[Part], needs: Sequence[frozenset[str]], rule: Rule) -> None:
+        self._parts, self.needs, self.rule = parts, tuple(needs), rule
         self._compiled: re.Pattern[str] | None = None
 
     def finditer(self, line: str) -> Iterator[re.Match[str]]:
@@ -99,13 +98,19 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A tokenised text: one string, each token followed by a space, and where each token stands in the folded text."""
+    """A tokenised text: one string, each token with a space around it; a token may join several words of the text."""
 
     line: str
-    starts: tuple[int, ...]  # of each token in `line`
-    places: tuple[tuple[int, int], ...]  # of each token in the folded text
     distinct: frozenset[str]
     folded: Folded
+    firsts: Sequence[int]  # of each token, its first word
+    lasts: Sequence[int]
+
+    def place(self, start: int, end: int) -> tuple[int, int]:
+        """Where `line[start:end]` stands in the text as given."""
+        words = [match.span() for match in _TOKEN.finditer(_written(self.folded))]
+        first, last = self.line.count(" ", 0, start) - 1, self.line.count(" ", 0, end) - 2
+        return self.folded.span(words[self.firsts[first]][0], words[self.lasts[max(first, last)]][1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,61 +137,53 @@ class Lexicon:
     lone: frozenset[str]
     abbreviations: frozenset[str]
     named: frozenset[str]
+    special: frozenset[str]  # words that need a second look when a text is tokenised
+    telling: frozenset[str]  # words of any rule, frequent ones left out
 
     def words(self, folded: Folded) -> Words:
         """The tokens of a folded text."""
         tokens: list[str] = []
-        places: list[tuple[int, int]] = []
-        numbers, accents, number_at = self.numbers, folded.accents(), -1
-        for match in _TOKEN.finditer(folded.lower):
-            word, place = match.group(), match.span()
-            if (word in numbers or "0" <= word[0] <= "9") and word not in self.named:
-                size = "##" if word in self.large or (len(word) > 2 and word[0] <= "9") else "#"
-                if number_at == len(tokens) - 2 >= 0 and tokens[-1] in self.joiners:
-                    tokens.pop()
-                    places.pop()
-                if number_at == len(tokens) - 1 >= 0:
-                    size = "##" if "##" in (size, tokens[-1]) else "#"
-                    tokens[-1], places[-1] = size, (places[-1][0], place[1])
+        firsts: list[int] = []
+        lasts: list[int] = []
+        special, number_at = self.special, -2
+        for i, word in enumerate(_TOKEN.findall(_written(folded))):
+            if word in special or not "a" <= word[0] <= "z":
+                if word in self.numbers or (word[0].isdigit() and word not in self.named):
+                    size = "##" if word in self.large or (len(word) > 2 and word[0] <= "9") else "#"
+                    if number_at == len(tokens) - 2 and number_at >= 0 and tokens[-1] in self.joiners:
+                        del tokens[-1], firsts[-1], lasts[-1]
+                    if number_at == len(tokens) - 1 and number_at >= 0:
+                        tokens[-1], lasts[-1] = "##" if "##" in (size, tokens[-1]) else "#", i
+                        continue
+                    number_at = len(tokens)
+                    word = word if word in self.lone else size
+                elif word == "." and tokens and tokens[-1] in self.abbreviations:
                     continue
-                number_at = len(tokens)
-                word = word if word in self.lone else size
-            elif word[0] == FACT:
-                word = "@"
-            elif word[0] == "\n":
-                word = ";"
-            elif word == "." and tokens and tokens[-1] in self.abbreviations:
-                continue
-            elif word in _SIGNS:
-                word = _SIGNS[word]
-            elif accents and place[1] - 1 in accents:
-                word = word[:-1] + accents[place[1] - 1]
+                else:
+                    word = "@" if word[0] == FACT else ";" if word[0] == "\n" else _SIGNS.get(word, word)
             tokens.append(word)
-            places.append(place)
-        line = " " + " ".join(tokens) + " "
-        starts: list[int] = []
-        at = 1
-        for token in tokens:
-            starts.append(at)
-            at += len(token) + 1
+            firsts.append(i)
+            lasts.append(i)
         distinct = set(tokens)
-        if accents:
+        if not folded.text.isascii():
             distinct.update(_plain(word) for word in tokens if word[-1] in _ACCENTED)
-        return Words(line, tuple(starts), tuple(places), frozenset(distinct), folded)
+        return Words(" " + " ".join(tokens) + " ", frozenset(distinct), folded, firsts, lasts)
 
-    def mentions(self, words: Words) -> Iterator[Mention]:
-        """Every mention that is a claim, at most one per rule and pattern."""
-        candidates = {pattern for word in words.distinct & self.by_word.keys() for pattern in self.by_word[word]}
+    def mentions(self, words: Words, within: frozenset[str] | None = None) -> Iterator[Mention]:
+        """Every mention that is a claim, at most one per pattern; `within`: of these claim classes only."""
+        distinct, by_word = words.distinct, self.by_word
+        candidates = {pattern for word in distinct if word in by_word for pattern in by_word[word]}
         for pattern in candidates:
-            for match in pattern.finditer(words.line):
-                if not self._spared(words, pattern.rule, match.start(), match.end()):
-                    yield self._mention(words, pattern.rule, match.start(), match.end())
+            if within is not None and pattern.rule.claim_class not in within:
+                continue
+            for need in pattern.needs:
+                if need.isdisjoint(distinct):
                     break
-
-    def _mention(self, words: Words, rule: Rule, start: int, end: int) -> Mention:
-        inside = [i for i, at in enumerate(words.starts) if start <= at < end]
-        low, high = (words.places[inside[0]][0], words.places[inside[-1]][1]) if inside else (0, 0)
-        return Mention(rule, *words.folded.span(low, high))
+            else:
+                for match in pattern.finditer(words.line):
+                    if not self._spared(words, pattern.rule, match.start(), match.end()):
+                        yield Mention(pattern.rule, *words.place(match.start(), match.end()))
+                        break
 
     def _spared(self, words: Words, rule: Rule, start: int, end: int) -> bool:
         line = words.line
@@ -265,6 +262,7 @@ class _Reader:
         self.named = self._all("words", "named")
         self.sets: Mapping[str, Sequence[str]] = {}
         self.number: Sequence[str] = ()
+        self.telling: set[str] = set()
 
     def lexicon(self) -> Lexicon:
         by_word: dict[str, list[Pattern]] = {}
@@ -275,9 +273,11 @@ class _Reader:
                 rule = self._rule(item, data["spare"])
                 for text in item["patterns"]:
                     parts = self._parts(text)
-                    pattern = Pattern(parts, rule)
-                    for word in self._anchor(parts):
+                    needs = self._needs(parts)
+                    pattern = Pattern(parts, needs[1:], rule)
+                    for word in needs[0]:
                         by_word.setdefault(word, []).append(pattern)
+        abbreviations = self._all("words", "abbreviations")
         return Lexicon(
             by_word={word: tuple(entries) for word, entries in by_word.items()},
             clauses=self._clauses(),
@@ -285,13 +285,15 @@ class _Reader:
             large=frozenset(word for word, value in self.values.items() if value >= 100),
             joiners=self._all("numbers", "join"),
             lone=self.lone,
-            abbreviations=self._all("words", "abbreviations"),
+            abbreviations=abbreviations,
             named=self.named,
+            special=frozenset(self.values) | self.named,
+            telling=frozenset(self.telling),
         )
 
     def _all(self, table: str, name: str) -> frozenset[str]:
         """The words of a list of all locales; one written without a final accent stands for both."""
-        words = {_written(word) for data in self.raw for word in data[table][name]}
+        words = {_written(fold(word)) for data in self.raw for word in data[table][name]}
         return frozenset(words | {word[:-1] + _ACCENTS[word[-1]] for word in words if word[-1] in _ACCENTS})
 
     def _clauses(self) -> Clauses:
@@ -330,13 +332,13 @@ class _Reader:
                 parts.append((self._alternatives(element.removesuffix("?") if absent == "?" else element), absent))
         return parts
 
-    def _anchor(self, parts: Sequence[Part]) -> frozenset[str]:
-        """The words through which a pattern is found: the fewest that it cannot do without, frequent ones last."""
-        needed = [
-            {word.split(" ", 1)[0] for word in part[0]} for part in parts if isinstance(part, tuple) and not part[1]
-        ]
-        rare = [words for words in needed if words.isdisjoint(self.common)]
-        return frozenset(min(rare or needed, key=len))
+    def _needs(self, parts: Sequence[Part]) -> list[frozenset[str]]:
+        """The sets of words of which a text must have one each; first the one by which the pattern is found, the rarest."""
+        needed = [part[0] for part in parts if isinstance(part, tuple) and not part[1]]
+        needs = [frozenset(word.split(" ", 1)[0] for word in words) for words in needed]
+        for words in needed:
+            self.telling.update(piece for word in words for piece in word.split() if piece not in self.common)
+        return sorted(needs, key=lambda words: (not words.isdisjoint(self.common), len(words)))
 
     def _alternatives(self, element: str) -> list[str]:
         words: list[str] = []
@@ -364,7 +366,7 @@ class _Reader:
 
     def _tokens(self, text: str) -> str:
         """A text of a rule as a token line: numbers are numbers there too."""
-        return " ".join(self._token(match.group()) for match in _WRITTEN.finditer(_written(text)))
+        return " ".join(self._token(match.group()) for match in _TOKEN.finditer(_written(fold(text))))
 
     def _token(self, word: str) -> str:
         if word in self.values and word not in self.lone:
@@ -391,11 +393,13 @@ def _either(words: str) -> str:
     return _FINAL_VOWEL.sub(lambda match: f"[{match[0]}{_ACCENTS[match[0]]}]", re.escape(words))
 
 
-def _written(text: str) -> str:
-    """Folded, but for the accent on a word's last letter, which tells "llamé" (I called) from "llame" (call)."""
-    folded = fold(text)
+def _written(folded: Folded) -> str:
+    """Lower case without accents, but for the one on a word's last letter: it tells "llamé" (I called) from "llame" (call)."""
+    accents = folded.accents()
+    if not accents:
+        return folded.lower
     chars = list(folded.lower)
-    for at, char in folded.accents().items():
+    for at, char in accents.items():
         chars[at] = char
     return "".join(chars)
 

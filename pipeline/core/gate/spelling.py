@@ -12,15 +12,18 @@ Nothing here knows a secret; `leaks` walks the edges with the values to be found
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from typing import Any, Final
 
 from pipeline.core.gate.folding import FACT, fold
 from pipeline.core.gate.lexicon import locale_files
 
 _TOKEN: Final = re.compile(r"[A-Za-z]+|[0-9]+|" + FACT + r"+|[^\sA-Za-z0-9]")
+_DIGIT: Final = re.compile(r"[0-9]")
 _ROMAN: Final = re.compile(r"M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _ROMAN_VALUES: Final = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 _KEYS: Final = ("123", "456", "789", "\x000\x00")
@@ -55,40 +58,78 @@ class Speech:
     row_words: frozenset[str]
     middles: tuple[tuple[str, ...], ...]
     glued: re.Pattern[str]  # digit words without spaces between them
-    spoken: frozenset[str]  # words that can begin an edge
+    backward: frozenset[str]  # digit words letter by letter from the end
+    size: Mapping[str, int]  # characters that a word may stand for at most; 0: a filler
 
 
 class Spelling:
-    """The tokens of one folded text and their edges, found when asked for."""
+    """The tokens of one folded text and their edges, found when asked for. numeric: it has a digit."""
 
-    __slots__ = ("_edges", "low", "places", "speech", "words")
+    __slots__ = ("_edges", "_places", "_runs", "low", "numeric", "plain", "speech", "words")
 
     def __init__(self, plain: str) -> None:
-        self.speech = speech()
-        self.words: list[str] = []
-        self.places: list[tuple[int, int]] = []
-        for match in _TOKEN.finditer(plain):
-            self.words.append(match.group())
-            self.places.append(match.span())
-        self.low = [word.lower() for word in self.words]
+        self.plain, self.speech = plain, speech()
+        self.words: list[str] = _TOKEN.findall(plain)
+        self.low: list[str] = _TOKEN.findall(plain.lower())
+        self.numeric = _DIGIT.search(plain) is not None
+        self._places: list[tuple[int, int]] | None = None
+        self._runs: dict[frozenset[str], list[tuple[int, list[int]]]] = {}
         self._edges: dict[int, tuple[Edge, ...]] = {}
 
-    def starts(self) -> Iterator[int]:
-        """Tokens at which a spelled value can begin: digits, words that say one, single letters, odd capitals."""
-        spoken = self.speech.spoken
-        for at, word in enumerate(self.words):
-            if word[0] <= "9" or self.low[at] in spoken or self.loose(at):
-                if word[0].isalnum():
-                    yield at
-            elif len(word) > 6 and word.isalpha() and self.speech.glued.fullmatch(self.low[at]):
-                yield at
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """Where each token stands."""
+        if self._places is None:
+            self._places = [match.span() for match in _TOKEN.finditer(self.plain)]
+        return self._places
+
+    def starts(self, parts: frozenset[str], least: int) -> list[int]:
+        """Tokens at which a value of at least `least` characters may begin: digits, words that say one, single letters, odd
+        capitals, and words that are one of `parts`, in a run that has room for it."""
+        if parts not in self._runs:
+            self._runs[parts] = list(self._find_runs(parts))
+        return [at for room, run in self._runs[parts] if room >= least for at in run]
+
+    def _find_runs(self, parts: frozenset[str]) -> Iterator[tuple[int, list[int]]]:
+        """Value-like tokens that only fillers and punctuation stand between, with the characters that they have room for."""
+        run: list[int] = []
+        room, size, numeric, skip = 0, self.speech.size, self.numeric, 0
+        for at, low in enumerate(self.low):
+            if at < skip:
+                continue
+            if "a" <= low[0] <= "z":
+                given = size.get(low)
+                if not given:
+                    word = self.words[at]
+                    if (
+                        len(low) == 1
+                        or not (word.islower() or word[1:].islower())
+                        or (parts and low.upper() in parts)
+                        or (numeric and self._glued(at))
+                        or (len(low) > 6 and self.speech.glued.fullmatch(low))
+                    ):
+                        given = len(low)
+                if len(low) == 1:
+                    skip = max((edge.end for edge in self._spelled(at)), default=0)
+            elif "0" <= low[0] <= "9":
+                given = len(low)
+            else:
+                given = None if low[0] == FACT else 0
+            if given:
+                run.append(at)
+                room += given
+            elif given is None and run:
+                yield room, run
+                run, room = [], 0
+        if run:
+            yield room, run
 
     def loose(self, at: int) -> bool:
         """Whether a word looks like a value rather than a word: one letter, glued to a digit, or oddly capitalised."""
         word = self.words[at]
         if not word[0].isalpha():
             return False
-        return len(word) == 1 or not (word.islower() or word[1:].islower()) or self._touches_digit(at)
+        return len(word) == 1 or not (word.islower() or word[1:].islower()) or self._glued(at)
 
     def skippable(self, at: int) -> bool:
         """Whether a token carries nothing: punctuation or a filler word. A fact is never skipped."""
@@ -102,12 +143,13 @@ class Spelling:
             found = self._edges[at] = tuple(self._read(at))
         return found
 
-    def _touches_digit(self, at: int) -> bool:
+    def _glued(self, at: int) -> bool:
+        """Whether a word touches a digit ("ll874")."""
+        around = self.words[at - 1 : at] + self.words[at + 1 : at + 2]
+        if not any(word[0].isdigit() for word in around):
+            return False
         start, end = self.places[at]
-        before = at > 0 and self.places[at - 1][1] == start and self.words[at - 1][0].isdigit()
-        return before or (
-            at + 1 < len(self.words) and self.places[at + 1][0] == end and self.words[at + 1][0].isdigit()
-        )
+        return self.plain[start - 1 : start].isdigit() or self.plain[end : end + 1].isdigit()
 
     def _read(self, at: int) -> Iterator[Edge]:
         word, low, speech = self.words[at], self.low[at], self.speech
@@ -247,7 +289,8 @@ def speech() -> Speech:
         for k, v in _table(data, "numbers", name)
     }
     powers = dict(item for data in raw for item in _table(data, "numbers", "powers"))
-    digits = {k: str(v) for data in raw for k, v in _table(data, "numbers", "digits")}
+    digits = {_low(word): str(i) for words in _other_languages().values() for i, word in enumerate(words)}
+    digits |= {k: str(v) for data in raw for k, v in _table(data, "numbers", "digits")}
     sounds = dict(item for data in raw for item in _table(data, "letters", "sounds"))
     plurals = {k: str(v) for data in raw for k, v in _table(data, "numbers", "plural")}
     times = dict(item for data in raw for item in _table(data, "numbers", "times"))
@@ -256,7 +299,10 @@ def speech() -> Speech:
     columns = dict(item for data in raw for item in _table(data, "code", "columns"))
     middles = _phrases(raw, "code", "middles")
     units = sorted((word for word, value in numbers.items() if value < 10 and len(word) > 2), key=len, reverse=True)
-    spoken = {*numbers, *digits, *sounds, *alphabet, *times, *rows, *columns, *(phrase[0] for phrase in middles)}
+    filler = _words(raw, "code", "filler")
+    size = dict.fromkeys(filler | _words(raw, "numbers", "join") | _words(raw, "code", "row_words"), 0)
+    size |= dict.fromkeys((*digits, *sounds, *alphabet, *rows, *columns, *(phrase[0] for phrase in middles)), 1)
+    size |= dict.fromkeys((*numbers, *plurals, *times), 6)
     return Speech(
         numbers=numbers,
         powers=powers,
@@ -267,14 +313,19 @@ def speech() -> Speech:
         sounds=sounds,
         alphabet=alphabet,
         spelled=_phrases(raw, "letters", "spelled"),
-        filler=_words(raw, "code", "filler"),
+        filler=filler,
         rows=rows,
         columns=columns,
         row_words=_words(raw, "code", "row_words"),
         middles=middles,
         glued=re.compile("(?:" + "|".join(units) + "){2,}"),
-        spoken=frozenset(spoken),
+        backward=frozenset(word[::-1] for word in units),
+        size=size,
     )
+
+
+def _other_languages() -> dict[str, list[str]]:
+    return tomllib.loads((files("pipeline.core.gate") / "digits.toml").read_text("utf-8"))
 
 
 def _low(word: str) -> str:
