@@ -79,6 +79,10 @@ def _year_pair(rest: int) -> int | None:
     return 2000 + rest if 10 <= rest < 100 else None
 
 
+def _last_century(rest: int) -> int | None:
+    return 1900 + rest if 10 <= rest < 100 else None
+
+
 def _month_day(number: int | Token) -> int | None:
     value = number.value if isinstance(number, Token) else number
     return value if 1 <= value <= 31 else None
@@ -508,6 +512,7 @@ WORDS: dict[str, Callable[[str], Any]] = {
     "relative_week": int,
     "relative_month": int,
     "relative_year": int,
+    "this": int,
     "day_part": _day_window,
     "feast": _yearly,
     "unit": _UNITS.__getitem__,
@@ -588,6 +593,7 @@ PHRASES: dict[str, dict[str, Meaning]] = {
         "digits": Meaning(_year_digits, ("digits",)),
         "words": Meaning(_year_words, ("rest?",)),
         "pair": Meaning(_year_pair, ("rest",)),
+        "last_century": Meaning(_last_century, ("rest",)),
     },
     "short_year": {"digits": Meaning(_year_digits, ("digits",)), "short": Meaning(_year_short, ("digits",))},
     "units": {

@@ -413,9 +413,12 @@ class _Phrase:
             raise ValueError("ends too early")
         piece = self.pieces[self.at]
         self.at += 1
-        if piece in "([":
-            rows = self._group(")" if piece == "(" else "]")
-            return [(), *rows] if piece == "[" else rows
+        if piece == "[":
+            rows = self._row()
+            self._close("]")
+            return [(), *rows]
+        if piece == "(":
+            return self._choice()
         if piece in ")]|":
             raise ValueError(f"unexpected {piece!r}")
         if piece[0] == "{":
@@ -423,17 +426,22 @@ class _Phrase:
             return [(Slot(name, part or name),)]
         return [(piece,) if piece in _SIGNS else tuple(_literal(token.key) for token in self.tokens(piece))]
 
-    def _group(self, close: str) -> list[tuple[Symbol, ...]]:
-        """Rows up to the closing bracket; here a bar parts whole rows."""
+    def _choice(self) -> list[tuple[Symbol, ...]]:
+        """Rows up to the closing parenthesis, parted by bars."""
         rows: list[tuple[Symbol, ...]] = []
         while True:
             row: list[tuple[Symbol, ...]] = [()]
-            while self.at < len(self.pieces) and self.pieces[self.at] not in (close, "|"):
+            while self.at < len(self.pieces) and self.pieces[self.at] not in ")|":
                 step = self._item()
                 row = [head + more for head in row for more in step]
             rows += row
-            if self.at >= len(self.pieces):
-                raise ValueError(f"no {close!r}")
-            self.at += 1
-            if self.pieces[self.at - 1] == close:
-                return rows
+            if self.at < len(self.pieces) and self.pieces[self.at] == "|":
+                self.at += 1
+                continue
+            self._close(")")
+            return rows
+
+    def _close(self, bracket: str) -> None:
+        if self.at >= len(self.pieces) or self.pieces[self.at] != bracket:
+            raise ValueError(f"no {bracket!r}")
+        self.at += 1

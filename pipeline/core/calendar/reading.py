@@ -430,8 +430,6 @@ def _range(left: Side, right: Side, moment: Moment) -> Outcome | None:
     first, last = _sort(left), _sort(right)
     if first.vague or last.vague or left.bound or right.bound or right.opener:
         return Outcome("open", (), (*first.vague, *last.vague, "open_range"))
-    if _unfit(first) or _unfit(last):
-        return None
     found = [
         o for o in (_time_range(first, last, left.opener or left.either, moment), _day_range(first, last, moment)) if o
     ]
@@ -443,6 +441,8 @@ def _range(left: Side, right: Side, moment: Moment) -> Outcome | None:
 
 def _time_range(first: _Said, last: _Said, opener: bool, moment: Moment) -> Outcome | None:
     """From one time of day to another, on one day, on two, or on none."""
+    if any(isinstance(said.period, NamedMonth) for said in (first, last)):
+        return None
     start, end = _bound(first, opener), _bound(last, True)
     if start is None or end is None or first.year is not None or last.year is not None:
         return None
@@ -452,7 +452,7 @@ def _time_range(first: _Said, last: _Said, opener: bool, moment: Moment) -> Outc
     days = _shared_days(first, last, moment)
     if days is None:
         return None
-    pairs, rules = _pairs(start, end)
+    pairs, rules = _pairs(start, end, days[0] is days[1])
     if not pairs:
         return Outcome("broken", (), rules or ("part_contradicts_time",))
     first_days, last_days = days
@@ -504,13 +504,16 @@ def _shared_days(first: _Said, last: _Said, moment: Moment) -> tuple[_Days, _Day
     return (sides[0], sides[0]) if sides[1].options is None else (sides[0], sides[1])
 
 
-def _pairs(start: _Times, end: _Times) -> tuple[tuple[tuple[int, int], ...], tuple[str, ...]]:
+def _pairs(start: _Times, end: _Times, one_day: bool) -> tuple[tuple[tuple[int, int], ...], tuple[str, ...]]:
     """The minutes from and to, in every reading. A bare hour takes the half of the day nearest to a sure one."""
     if start.broken or end.broken or not start.options or not end.options or not start.clock or not end.clock:
         return (), (*start.rules, *end.rules)
     rules = tuple(rule for rule in (*start.rules, *end.rules) if rule not in ("bare_hour", "twelve_am"))
     rules += ("twelve_am",) if "twelve_am" in start.rules else ()
     starts, ends = _as_24(start, end), _as_24(end, start)
+    if not one_day:
+        pairs = {(s, e) for s in starts for e in ends}
+        return tuple(sorted(pairs)), (*rules, *(("bare_hour",) if len(pairs) > 1 else ()))
     pairs = {(s, min(ends, key=lambda e: (e - s - 1) % DAY)) for s in starts}
     if len(ends) == 1:
         pairs = {(max(starts, key=lambda s: (s - ends[0]) % DAY), ends[0])}
@@ -623,6 +626,8 @@ def _numbered_day(said: _Said, other: _Said) -> Day | None:
     period = said.period or other.period
     if isinstance(period, RelativeMonth):
         return DayOfMonth(number, period.ahead)
+    if isinstance(period, NamedMonth):
+        return Written((YearMonthDay(period.year, period.month, number),), period.ahead)
     if period is not None:
         return None
     beside = other.days[0] if other.days else None
@@ -637,6 +642,8 @@ def _numbered_day(said: _Said, other: _Said) -> Day | None:
 def _neighbour(said: _Said) -> tuple[int | None, int | None]:
     """Month and year of a written date on the other side, as far as they are certain."""
     day = said.days[0] if len(said.days) == 1 else None
+    if isinstance(said.period, NamedMonth):
+        return said.period.month, said.period.year
     if isinstance(day, Written) and len(day.readings) == 1:
         return day.readings[0].month, day.readings[0].year
     return None, None

@@ -74,7 +74,9 @@ _BETWEEN_SIDES = frozenset({"until", "or", "and"})
 
 def _timed(side: Side) -> bool:
     """Whether a side expects another time of day: it has one, or opens a range."""
-    return side.opener or side.either or any(item.kind == "clock" or item.after == "at" for item in side.items)
+    if side.opener or side.either or any(item.kind == "clock" or item.after == "at" for item in side.items):
+        return True
+    return len(side.items) == 1 and side.items[0].kind == "number" and not side.items[0].after
 
 
 def _flagged(side: Side, use: str) -> Side:
