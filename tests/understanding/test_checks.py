@@ -448,6 +448,28 @@ def test_only_a_yes_is_a_yes(lang: str, words: str, wish: str) -> None:
     assert check(words, read, proposals=(proposal("2026-08-22T11:00"),)).decision is Outcome.ASK
 
 
+@pytest.mark.parametrize(
+    ("lang", "words", "day"),
+    [
+        ("en", "the second floor is good", ""),
+        ("en", "The second apartment was great", ""),
+        ("en", "Friday I work late", "Friday"),
+        ("en", "What about the second one?", ""),
+        ("en", "Friday is too early", "Friday"),
+        ("es", "el segundo piso está bien", ""),
+        ("es", "Ya vi la segunda", ""),
+        ("es", "el viernes trabajo tarde", "viernes"),
+        ("es", "¿Qué tal la segunda?", ""),
+        ("es", "El viernes está muy lejos", "viernes"),
+    ],
+)
+def test_naming_an_offer_is_not_taking_it(lang: str, words: str, day: str) -> None:
+    """Words that name an offer's day or place in the list without taking it take nothing (UN-6)."""
+    mentions = [visit(day, date="2026-08-21")] if day else []
+    read = reading("accept_offer", words, *mentions, record=("offer", "o2", words), language=lang)
+    assert check(words, read, offers=TWO).decision is Outcome.ASK
+
+
 CANCEL = {"en": "Please cancel my tour", "es": "Por favor cancele mi visita"}
 
 

@@ -94,6 +94,26 @@ def test_a_restatement_without_the_fact_is_a_bare_yes(lang: str) -> None:
         assert check(words, read, proposals=(proposal(READINGS[0], lineage, READINGS),)).decision is Outcome.ASK
 
 
+@pytest.mark.parametrize(
+    ("lang", "text", "span"),
+    [
+        ("en", "Friday at 3 pm I have a dentist appointment", "Friday at 3 pm"),
+        ("en", "What happened to Friday at 3 pm", "Friday at 3 pm"),
+        ("en", "I thought you said Friday at 3 pm", "Friday at 3 pm"),
+        ("en", "we move in Friday at 3 pm", "Friday at 3 pm"),
+        ("en", "Friday at 3 pm?", "Friday at 3 pm"),
+        ("es", "el viernes a las 3 pm tengo dentista", "el viernes a las 3 pm"),
+        ("es", "Pensé que dijo el viernes a las 3 pm", "el viernes a las 3 pm"),
+        ("es", "nos mudamos el viernes a las 3 pm", "el viernes a las 3 pm"),
+        ("es", "¿el viernes a las 3 pm?", "el viernes a las 3 pm"),
+    ],
+)
+def test_saying_the_fact_is_not_confirming_it(lang: str, text: str, span: str) -> None:
+    """Words that contain a proposal's slot without confirming it do not confirm it (PR-2)."""
+    open_proposal = proposal("2026-08-21T15:00", OVERRIDE, ("2026-08-21T15:00", "2026-08-20T15:00"))
+    assert restated(text, span, "2026-08-21", "15:00", lang, proposals=(open_proposal,)).decision is Outcome.ASK
+
+
 def test_no_source_is_better_than_its_lineage() -> None:
     """Words of a source that is not admitted are machine-derived at best, and never CONFIRMED at first touch (PR-1, EV-4)."""
     text = "Could we tour the two bedroom today at 3 pm?"

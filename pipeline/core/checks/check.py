@@ -46,6 +46,9 @@ _LEADING = {
     frozenset({Action.RESCHEDULE, Action.REQUEST, Action.DECLINE}): Action.RESCHEDULE,
 }
 
+PLAIN = ("yes", "accept", "may", "meant", "naming", "courtesy", "filler", "harmless")
+"""The lists whose words a plain yes is made of."""
+
 Stretch = tuple[int, int]
 
 
@@ -113,10 +116,17 @@ class Check:
         return place(self.context.text, self.reading.refers_to.span)
 
     def ordinals(self) -> dict[int, Hit]:
-        """The places in a list that the words of the wish name ("the second one"). A number inside a date belongs to the date."""
+        """The places in a list that the words of the wish name: "the second one", but neither "May second" nor "the second floor"."""
         stretches = [where for where in (self.wish, self.pointer()) if where is not None]
         found = {number: hit for where in stretches for number, hit in self.cues.ordinals(*where)}
-        return {n: hit for n, hit in found.items() if not any(one.overlaps(hit.start, hit.end) for one in self.placed)}
+        return {number: hit for number, hit in found.items() if self._names_a_place(hit)}
+
+    def _names_a_place(self, hit: Hit) -> bool:
+        dated = any(one.overlaps(hit.start, hit.end) for one in self.placed)
+        following = self.context.text[hit.end :].split(maxsplit=1)
+        end = hit.end + self.context.text[hit.end :].find(following[0]) + len(following[0]) if following else hit.end
+        word = self.cues.beside(hit.end, end, *PLAIN, "negation")
+        return not dated and not any(char.isalnum() for char in word)
 
     def describes(self, one: Placed) -> bool:
         """Whether a mention says when a record is: it stands in the words that point at it, or beside the word "tour"."""

@@ -22,7 +22,7 @@ from pipeline.core.checks.context import (
 )
 from pipeline.core.checks.evidence import Fault, Placed, fits
 from pipeline.core.checks.records import known, pick, starts
-from pipeline.core.checks.roles import role_faults
+from pipeline.core.checks.roles import role_faults, visit_faults
 from pipeline.core.checks.slot import Slot, known_open, missing, slot_faults, slot_of, with_form
 from pipeline.core.checks.yes import negated, yes_faults
 from pipeline.core.lineage import Lineage, takes_bare_yes, weaker
@@ -189,11 +189,11 @@ def _accept(check: Check) -> Decided:
     offer, faults = pick(context.on_record.offers, check.reading.refers_to, described, ordinals)
     if offer is not None and offer.start <= context.ref:
         faults.append(Fault(About.WHICH, "offer_has_passed"))
-    named = bool(described or ordinals)
+    named = [(one.start, one.end) for one in described] + [(hit.start, hit.end) for hit in ordinals.values()]
     if not named and context.on_record.proposals:
         waiting: list[OpenOffer | OpenProposal] = [*context.on_record.offers, *context.on_record.proposals]
         faults.append(Fault(About.WHICH, "yes_to_what", starts(waiting)))
-    faults += [*check.faults, *yes_faults(check, named, offered=True), *_excluded_faults(check, visits)]
+    faults += [*check.faults, *yes_faults(check, named, offered=True), *visit_faults(check.around, Action.ACCEPT)]
     if faults or offer is None:
         return _ask(faults, record=offer.id if offer else None)
     return _on_record(check, Action.ACCEPT, offer, _settled(offer.id, context), context.lineage, visits)
@@ -258,8 +258,9 @@ def _confirm_tour(check: Check) -> Decided:
     context = check.context
     visits = check.of_role(Role.VISIT)
     pointer = replace(check.reading.refers_to, kind=Referent.TOUR if check.reading.refers_to.id else Referent.NONE)
+    named = [(one.start, one.end) for one in visits]
     tour, faults = pick(_live_tours(context), pointer, visits)
-    faults += [*check.faults, *yes_faults(check, bool(visits)), *_excluded_faults(check, visits)]
+    faults += [*check.faults, *yes_faults(check, named), *visit_faults(check.around, Action.CONFIRM)]
     if faults or tour is None:
         return _ask(faults, record=tour.id if tour else None)
     if tour.state is not TourState.PROPOSED:
@@ -272,13 +273,14 @@ def _confirm_proposal(check: Check) -> Decided:
     """A yes to a proposal, bare or restated, and what it is worth (PR-2, PR-6)."""
     context = check.context
     visits = check.of_role(Role.VISIT)
+    named = [(one.start, one.end) for one in visits]
     proposal, found = pick(context.on_record.proposals, check.reading.refers_to)
     if proposal is None:
         return _ask([*found, *check.faults])
     readings = tuple(dict.fromkeys((proposal.start, *proposal.readings)))
     choices = tuple(CalendarValue(date=at.date(), time=at.time()) for at in readings)
     meant = [at for at in readings if all(any(fits(at, value) for value in one.readings) for one in visits)]
-    faults = [*yes_faults(check, bool(visits)), *_excluded_faults(check, visits)]
+    faults = [*yes_faults(check, named), *visit_faults(check.around, Action.CONFIRM)]
     if visits and len(meant) != 1:
         faults.append(Fault(About.RESTATE, "restatement_open" if meant else "restatement_names_no_reading", choices))
     claimed = check.reading.affirmation.kind is Affirmation.RESTATED
@@ -320,11 +322,6 @@ def _settled(record: str, context: Context) -> TourState:
     """What a yes makes of a record: on a call CONFIRMED only after its read-back was heard to the mark (PR-6)."""
     settles = context.channel is not Channel.VOICE or context.heard == record
     return TourState.CONFIRMED if settles else TourState.PROPOSED
-
-
-def _excluded_faults(check: Check, visits: Sequence[Placed]) -> list[Fault]:
-    excluded = any(check.around.excluded(one.start, one.end) for one in visits)
-    return [Fault(About.DATE, "date_excluded")] if excluded else []
 
 
 def _live_tours(context: Context) -> list[OpenTour]:

@@ -207,17 +207,22 @@ class Surroundings:
 
 def role_faults(around: Surroundings, action: Action, ref: datetime) -> list[Fault]:
     """What the words say against the roles that the model gave (UN-5). For actions that take a new date from the text."""
-    faults: list[Fault] = []
+    faults = visit_faults(around, action)
     for group in around.groups:
-        if group.role is Role.VISIT:
-            faults.extend(_visit_faults(around, group, action))
-        elif group.role is Role.MOVE_IN:
+        if group.role is Role.MOVE_IN:
             governing = around.governed_by(group.start, group.end)
             if governing == "visit" or (action is Action.RESCHEDULE and governing != "move_in"):
                 faults.append(Fault(About.ROLE, "visit_words_beside_move_in"))
-        elif not _explained(around, group, action, ref):
+        elif group.role is Role.OTHER and not _explained(around, group, action, ref):
             faults.append(Fault(About.ROLE, "visit_words_beside_other"))
     return faults
+
+
+def visit_faults(around: Surroundings, action: Action) -> list[Fault]:
+    """What the words say against the dates that the model gave to the visit."""
+    return [
+        fault for group in around.groups if group.role is Role.VISIT for fault in _visit_faults(around, group, action)
+    ]
 
 
 def _visit_faults(around: Surroundings, group: Group, action: Action) -> list[Fault]:

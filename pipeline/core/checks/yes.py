@@ -5,31 +5,44 @@ A yes needs a word for it, and neither a no, a doubt nor a question; a yes that 
 
 from __future__ import annotations
 
-from pipeline.core.checks.check import Check, Stretch, acts_as
+from collections.abc import Iterable, Sequence
+
+from pipeline.core.checks.check import PLAIN, Check, Stretch, acts_as
 from pipeline.core.checks.context import About
 from pipeline.core.checks.evidence import Fault
 from pipeline.core.types import Channel
 
+_AGAINST = (
+    ("negation", "yes_and_no"),
+    ("unsure", "yes_perhaps"),
+    ("passing", "yes_in_passing"),
+    ("move_in", "yes_in_passing"),
+)
 _OPENING = 20  # letters of a sentence in which "but" and its like speak about the sentence before
 
 
-def yes_faults(check: Check, names_it: bool, offered: bool = False) -> list[Fault]:
-    """What speaks against the yes. `names_it`: the words also name the slot or the offer; `offered`: it is for a slot from a list."""
+def yes_faults(check: Check, named: Sequence[Stretch], offered: bool = False) -> list[Fault]:
+    """What speaks against the yes. `named` is where the words name what it is to; `offered`: it is to a slot from a list."""
     faults = []
-    if not (_takes(check) if names_it and offered else names_it or check.wish_says("yes", *["accept"] * offered)):
+    words = ("yes", "accept") if named or offered else ("yes",)
+    plain = not _words_beside(check, named)
+    spoken = check.sentence_says(*words, "meant") if named else check.wish_says(*words)
+    if not (spoken or (named and plain)):
         faults.append(Fault(About.RESTATE, "no_words_for_a_yes"))
-    for start, end in [check.sentence()] if names_it else _unread_sentences(check):
-        if check.around.says(start, end, "negation"):
-            faults.append(Fault(About.RESTATE, "yes_and_no"))
-        if check.around.says(start, end, "unsure"):
-            faults.append(Fault(About.RESTATE, "yes_perhaps"))
-        if not names_it and check.around.says(start, _opening(check, start, end), "contrast"):
-            faults.append(Fault(About.RESTATE, "yes_but"))
-    if not names_it and _says_more(check):
+    if not named and not plain:
         faults.append(Fault(About.RESTATE, "yes_and_more"))
-    if _asks(check, names_it):
+    for start, end in [check.sentence()] if named else _unread_sentences(check):
+        faults += [Fault(About.RESTATE, rule) for kind, rule in _AGAINST if check.around.says(start, end, kind)]
+        if check.around.says(start, _opening(check, start, end), "contrast") and not (named and _meant(check)):
+            faults.append(Fault(About.RESTATE, "yes_but"))
+    if _asks(check):
         faults.append(Fault(About.RESTATE, "yes_as_question"))
     return faults
+
+
+def _meant(check: Check) -> bool:
+    """Whether the words set right what was understood ("actually I meant Friday")."""
+    return check.sentence_says("meant")
 
 
 def negated(check: Check, kind: str) -> bool:
@@ -40,14 +53,6 @@ def negated(check: Check, kind: str) -> bool:
     nos = [hit.end for hit in hits if hit.kind == "excluded" and hit.start >= start]
     between = [check.context.text[no:wish] for wish in wished for no in nos if no <= wish]
     return any(len(words.split()) <= 3 and "," not in words for words in between)
-
-
-def _takes(check: Check) -> bool:
-    """Whether the sentence takes what it names: by a word for it, or by naming it and saying nothing else."""
-    named = [(hit.start, hit.end) for hit in check.ordinals().values()] + [(one.start, one.end) for one in check.placed]
-    return check.sentence_says("accept", "yes") or not check.cues.beside(
-        *check.sentence(), "filler", "naming", "harmless", besides=named
-    )
 
 
 def _opening(check: Check, start: int, end: int) -> int:
@@ -69,19 +74,17 @@ def _unread_sentences(check: Check) -> list[Stretch]:
     return found
 
 
-def _says_more(check: Check) -> bool:
-    """Whether the sentence of a yes that names nothing holds words that are no part of a plain yes."""
-    rest = check.cues.beside(*check.sentence(), "yes", "accept", "naming", "courtesy", "filler", "harmless")
+def _words_beside(check: Check, named: Iterable[Stretch]) -> bool:
+    """Whether the sentence of a yes holds words that are no part of a plain yes, besides those that name what it is to."""
+    rest = check.cues.beside(*check.sentence(), *PLAIN, besides=named)
     return any(char.isalnum() for char in rest)
 
 
-def _asks(check: Check, names_it: bool) -> bool:
+def _asks(check: Check) -> bool:
     """Whether the sentence of the wish asks instead of answering ("is the second one quiet?"; not "can I take it?")."""
     start, end = check.sentence()
     text = check.context.text
     opening = end - len(text[start:end].lstrip(" ,\u00a1\u00bf\"'"))
     first = [hit.kind for hit in check.cues.hits("asks", "may", "accept", "yes") if hit.start <= opening < hit.end]
     marked = text[end : end + 1] == "?" or "\u00bf" in text[start:end]
-    if "may" in first:
-        return False
-    return (marked and not names_it) or ("asks" in first and (marked or check.context.channel is Channel.VOICE))
+    return "may" not in first and (marked or ("asks" in first and check.context.channel is Channel.VOICE))
