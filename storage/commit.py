@@ -97,7 +97,7 @@ def _earlier(tx: Tx, command: Commit) -> Committed | None:
     return Committed(tuple(EntityRef(*row) for row in changed), tuple(promised.scalars()))
 
 
-# --- locks and conditions ----------------------------------------------------------------------------------------------------------
+# --- locks and conditions -----------------------------------------------------------------------------------------
 
 
 def _lock(tx: Tx, command: Commit) -> _At:
@@ -147,7 +147,7 @@ def _superseded(tx: Tx, command: Commit) -> Superseded:
     return Superseded(by)
 
 
-# --- the writing -------------------------------------------------------------------------------------------------------------------
+# --- the writing --------------------------------------------------------------------------------------------------
 
 
 def _write(tx: Tx, command: Commit, at: _At, transitions: Transitions) -> Committed:
@@ -314,7 +314,7 @@ def _mine(command: Commit, change: EntityChange) -> sa.ColumnElement[bool]:
     )
 
 
-# --- seats and calendar --------------------------------------------------------------------------------------------------------------
+# --- seats and calendar -------------------------------------------------------------------------------------------
 
 
 def _seat(tx: Tx, command: Commit, change: EntityChange) -> None:
@@ -373,7 +373,7 @@ def _cancel_event(tx: Tx, entity_id: str) -> None:
     )
 
 
-# --- messages ------------------------------------------------------------------------------------------------------------------------
+# --- messages -----------------------------------------------------------------------------------------------------
 
 
 def _supersede_answers(tx: Tx, command: Commit) -> None:
@@ -469,7 +469,7 @@ def _replace_plan(tx: Tx, values: Mapping[str, Any]) -> str | None:
     ).scalar_one_or_none()
 
 
-# --- the rest --------------------------------------------------------------------------------------------------------------------------
+# --- the rest -----------------------------------------------------------------------------------------------------
 
 
 def _offers(tx: Tx, command: Commit) -> None:

@@ -10,34 +10,34 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from pipeline.core.commands import ReviewSignal
-from pipeline.core.states import INTENT, IntentState, sources
+from pipeline.core.commands import ReviewSignal, TraceEvent
+from pipeline.core.states import INTENT, sources
+from pipeline.core.states import IntentState as State
 from pipeline.ports import Tx
 from pipeline.store import Delivery
 from storage.review import open_case
 from storage.tables import attempt, delivery_event, intent
+from storage.trace import note
 from storage.types import one_of, upsert
 
-I = IntentState
-
 # A provider's word: how far along it is, and the state that it proves.
-STATUS: dict[str, tuple[int, IntentState]] = {
-    "accepted": (0, I.ACCEPTED),
-    "scheduled": (0, I.ACCEPTED),
-    "queued": (1, I.ACCEPTED),
-    "processed": (1, I.ACCEPTED),
-    "deferred": (2, I.ACCEPTED),
-    "sending": (2, I.ACCEPTED),
-    "sent": (3, I.ACCEPTED),
-    "undelivered": (4, I.UNDELIVERED),
-    "bounce": (4, I.UNDELIVERED),
-    "bounced": (4, I.UNDELIVERED),
-    "blocked": (4, I.UNDELIVERED),
-    "dropped": (4, I.UNDELIVERED),
-    "failed": (4, I.FAILED),
-    "canceled": (4, I.FAILED),
-    "delivered": (5, I.DELIVERED),
-    "read": (6, I.DELIVERED),
+STATUS: dict[str, tuple[int, State]] = {
+    "accepted": (0, State.ACCEPTED),
+    "scheduled": (0, State.ACCEPTED),
+    "queued": (1, State.ACCEPTED),
+    "processed": (1, State.ACCEPTED),
+    "deferred": (2, State.ACCEPTED),
+    "sending": (2, State.ACCEPTED),
+    "sent": (3, State.ACCEPTED),
+    "undelivered": (4, State.UNDELIVERED),
+    "bounce": (4, State.UNDELIVERED),
+    "bounced": (4, State.UNDELIVERED),
+    "blocked": (4, State.UNDELIVERED),
+    "dropped": (4, State.UNDELIVERED),
+    "failed": (4, State.FAILED),
+    "canceled": (4, State.FAILED),
+    "delivered": (5, State.DELIVERED),
+    "read": (6, State.DELIVERED),
 }
 _OPT_OUT_STATUS = frozenset({"unsubscribe", "group_unsubscribe", "spamreport"})
 _OPT_OUT_ERROR = frozenset({"21610", "unsubscribed address", "spam reporting address"})
@@ -91,22 +91,26 @@ def fold(tx: Tx, intent_id: str, event: Delivery) -> None:
         "accepted_at": sa.func.coalesce(intent.c.accepted_at, tx.now),
         "lease_until": None,
     }
-    if target is not I.ACCEPTED:
+    if target is not State.ACCEPTED:
         values |= {"finished_at": tx.now, "ask_at": None}
-    before = sources(INTENT, target) | ({target} if target is I.ACCEPTED else set())
+    before = sources(INTENT, target) | ({target} if target is State.ACCEPTED else set())
     moved = tx.conn.execute(
         sa.update(intent)
         .where(
             intent.c.id == intent_id,
             intent.c.rank < rank,
-            one_of(intent.c.state, before - {I.COMPOSED, I.LEASED}),
+            one_of(intent.c.state, before - {State.COMPOSED, State.LEASED}),
         )
         .values(values)
         .returning(intent.c.turn, intent.c.channel, intent.c.customer_facing)
     ).one_or_none()
-    if moved is not None and target in (I.UNDELIVERED, I.FAILED):
+    if moved is None:
+        return
+    if target in (State.UNDELIVERED, State.FAILED):
         signature = f"undelivered:{moved.channel}:{event.error or event.status}"
         open_case(tx, moved.turn, ReviewSignal(signature, "A message did not arrive."), intent_id)
+    told = {"intent": intent_id, "ref": event.ref, "error": event.error, "via": event.via}
+    note(tx, moved.turn, [TraceEvent("delivery", event.status, told)])
 
 
 def _match(tx: Tx, event: Delivery) -> str | None:

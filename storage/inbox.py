@@ -40,26 +40,37 @@ def accept(tx: Tx, arrival: Arrival) -> Arrived:
     )
     _matter(tx, arrival.matter, where, who)
     _keep_consent(tx, arrival)
+    told = {
+        "provider": arrival.provider,
+        "provider_id": arrival.provider_id,
+        "joined": joined is not None,
+        "text": arrival.text,
+    }
+    trace(tx, where, turn_id, [TraceEvent("inbound", arrival.channel, told, personal=True)])
     return Arrived(turn_id, where, who, duplicate=False, joined=joined is not None)
 
 
 def lease_turns(tx: Tx, node: str, limit: int, seconds: float) -> list[TurnLease]:
     """Due turns, the oldest of each conversation; the conversation's row is locked while it is chosen, so that two nodes never take two."""
-    free = sa.or_(turn.c.lease_until.is_(None), turn.c.lease_until <= tx.now)
-    candidates = tx.conn.execute(
-        sa.select(turn.c.id, turn.c.conversation)
+    earlier = turn.alias("earlier")
+    behind = sa.select(earlier.c.id).where(
+        earlier.c.conversation == turn.c.conversation, earlier.c.id < turn.c.id, _due(tx, earlier)
+    )
+    chosen = tx.conn.execute(
+        sa.select(turn.c.id)
         .join(conversation, conversation.c.id == turn.c.conversation)
-        .where(one_of(turn.c.state, _LIVE), turn.c.due_at <= tx.now, free)
+        .where(_due(tx, turn), ~behind.exists())
         .order_by(turn.c.due_at, turn.c.id)
-        .limit(limit * 4)
+        .limit(limit)
         .with_for_update(of=conversation, skip_locked=True, key_share=True)
-    ).all()
-    first: dict[str, str] = {}
-    for row in sorted(candidates, key=lambda row: row.id):
-        first.setdefault(row.conversation, row.id)
-    chosen = [row.id for row in candidates if first[row.conversation] == row.id][:limit]
-    leases = (_lease(tx, name, node, seconds) for name in chosen)
+    ).scalars()
+    leases = [_lease(tx, name, node, seconds) for name in chosen.all()]
     return [lease for lease in leases if lease is not None]
+
+
+def _due(tx: Tx, turns: sa.FromClause) -> sa.ColumnElement[bool]:
+    free = sa.or_(turns.c.lease_until.is_(None), turns.c.lease_until <= tx.now)
+    return sa.and_(one_of(turns.c.state, _LIVE), turns.c.due_at <= tx.now, free)
 
 
 def lease_turn(tx: Tx, turn_id: str, node: str, seconds: float) -> TurnLease | None:

@@ -20,7 +20,7 @@ from pipeline.ports import Tx
 from pipeline.store import Payload
 from storage.review import open_case
 from storage.tables import gate_verdict, intent, turn
-from storage.trace import trace
+from storage.trace import note, trace
 from storage.types import one_of
 
 
@@ -33,6 +33,7 @@ def compose(
         return False
     keep_verdict(tx, turn_id, intent_id, verdict)
     settle(tx, turn_id)
+    note(tx, turn_id, _gated(intent_id, verdict, payload))
     return True
 
 
@@ -51,6 +52,7 @@ def park(
     tx.conn.execute(sa.update(turn).where(turn.c.id == turn_id).values(health=health))
     tx.conn.execute(sa.update(turn).where(turn.c.id == turn_id, facing).values(ending=Ending.HELD))
     settle(tx, turn_id)
+    note(tx, turn_id, _gated(intent_id, verdict, holding))
     return True
 
 
@@ -67,6 +69,7 @@ def fall_back(tx: Tx, intent_id: str, payload: Payload, verdict: Mapping[str, An
         sa.update(turn).where(turn.c.id == turn_id, turn.c.health == Health.HEALTHY).values(health=Health.DEGRADED)
     )
     settle(tx, turn_id)
+    note(tx, turn_id, _gated(intent_id, {**verdict, "source": "fallback"}, payload))
     return True
 
 
@@ -102,6 +105,18 @@ def release_held(tx: Tx, call: str, fallback_at: datetime) -> list[str]:
             .values(state=TurnState.COMMITTED, due_at=tx.now, spoken_at=sa.func.coalesce(turn.c.spoken_at, tx.now))
         )
     return turns
+
+
+def _gated(intent_id: str, verdict: Mapping[str, Any], payload: Payload | None) -> list[TraceEvent]:
+    """The gate's verdict and what was stored, as stages (TR-1)."""
+    findings = [finding["claim_class"] for finding in verdict.get("findings", ())]
+    gate = TraceEvent(
+        "gate", "passed" if verdict.get("passed") else "refused", {"intent": intent_id, "findings": findings}
+    )
+    if payload is None:
+        return [gate]
+    stored = {"intent": intent_id, "source": verdict.get("source"), "digest": payload.digest[:12], "text": payload.text}
+    return [gate, TraceEvent("compose", "stored", stored, personal=True)]
 
 
 def keep_verdict(tx: Tx, turn_id: str, intent_id: str | None, verdict: Mapping[str, Any]) -> None:

@@ -13,8 +13,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from pipeline.core.commands import ReviewSignal
-from pipeline.core.states import INTENT, IntentState, sources
+from pipeline.core.commands import ReviewSignal, TraceEvent
+from pipeline.core.states import INTENT, sources
+from pipeline.core.states import IntentState as State
 from pipeline.ports import (
     Absent,
     Accepted,
@@ -34,9 +35,9 @@ from storage.review import open_case
 from storage.rows import later
 from storage.tables import attempt as attempts
 from storage.tables import conversation, intent
+from storage.trace import note
 from storage.types import one_of
 
-I = IntentState
 ASKING = 30.0  # seconds for which an open question belongs to the node that asks it
 
 
@@ -48,8 +49,8 @@ def lease_intents(tx: Tx, node: str, limit: int, seconds: float) -> list[IntentL
         return []
     leased = tx.conn.execute(
         sa.update(intent)
-        .where(intent.c.id.in_(chosen), intent.c.state == I.COMPOSED)
-        .values(state=I.LEASED, lease_owner=node, lease_until=later(tx, seconds), fence=intent.c.fence + 1)
+        .where(intent.c.id.in_(chosen), intent.c.state == State.COMPOSED)
+        .values(state=State.LEASED, lease_owner=node, lease_until=later(tx, seconds), fence=intent.c.fence + 1)
         .returning(*intent.c)
     ).all()
     off = rows.switched_off(tx)
@@ -64,12 +65,12 @@ def begin_attempt(tx: Tx, lease: IntentLease, attempt_id: str) -> Attempt | None
         sa.update(intent)
         .where(
             intent.c.id == lease.intent,
-            intent.c.state == I.LEASED,
+            intent.c.state == State.LEASED,
             intent.c.fence == lease.fence,
             intent.c.lease_until > tx.now,
         )
         .values(
-            state=I.SENDING,
+            state=State.SENDING,
             attempts=intent.c.attempts + 1,
             released_at=sa.func.coalesce(intent.c.released_at, tx.now),
         )
@@ -87,6 +88,11 @@ def begin_attempt(tx: Tx, lease: IntentLease, attempt_id: str) -> Attempt | None
             opened_at=tx.now,
         )
     )
+    note(
+        tx,
+        row.turn,
+        [TraceEvent("rail", "sending", {"intent": row.id, "attempt": row.attempts, "channel": row.channel})],
+    )
     return _attempt(row, attempt_id, row.attempts, tx.now)
 
 
@@ -94,12 +100,12 @@ def block(tx: Tx, lease: IntentLease, reason: str, not_before: datetime | None) 
     """Policy said no: blocked until `not_before`, or discarded for good (SR-2)."""
     values: dict[str, Any] = {"reason": reason, "lease_until": None, "lease_owner": None, "not_before": not_before}
     if not_before is None:
-        values |= {"state": I.DISCARDED, "finished_at": tx.now}
+        values |= {"state": State.DISCARDED, "finished_at": tx.now}
     else:
-        values["state"] = I.BLOCKED
+        values["state"] = State.BLOCKED
     tx.conn.execute(
         sa.update(intent)
-        .where(intent.c.id == lease.intent, intent.c.state == I.LEASED, intent.c.fence == lease.fence)
+        .where(intent.c.id == lease.intent, intent.c.state == State.LEASED, intent.c.fence == lease.fence)
         .values(values)
     )
 
@@ -112,7 +118,7 @@ def finish_attempt(tx: Tx, attempt: Attempt, outcome: SendOutcome, retry_at: dat
             _accept(tx, attempt, final)
             delivery.fold_pending(tx, attempt.intent, ref)
         case MaybeSent(detail):
-            _move(tx, attempt, I.UNKNOWN, ask_at=tx.now, error=detail)
+            _move(tx, attempt, State.UNKNOWN, ask_at=tx.now, error=detail)
         case NotSent(detail):
             _retry(tx, attempt, detail, retry_at)
         case Refused("retryable", code, detail):
@@ -121,26 +127,27 @@ def finish_attempt(tx: Tx, attempt: Attempt, outcome: SendOutcome, retry_at: dat
             if kind == "opted_out":
                 suppress(tx, attempt.channel, attempt.recipient, reason=f"carrier:{code}")
             _fail(tx, attempt, f"{code} {detail}", f"refused:{attempt.channel}:{code}")
+    _tell(tx, attempt, outcome)
 
 
 def unresolved(tx: Tx, limit: int) -> list[Sending]:
     """Attempts whose outcome is open; each belongs to the asking node for half a minute. What was `sending` is `unknown` from here on."""
     lost = tx.conn.execute(
         sa.select(intent.c.id, intent.c.state)
-        .where(one_of(intent.c.state, [I.SENDING]), intent.c.lease_until <= tx.now)
+        .where(one_of(intent.c.state, [State.SENDING]), intent.c.lease_until <= tx.now)
         .order_by(intent.c.lease_until)
         .limit(limit)
         .with_for_update(skip_locked=True, key_share=True)
     ).all()
     due = tx.conn.execute(
         sa.select(intent.c.id, intent.c.state)
-        .where(one_of(intent.c.state, [I.UNKNOWN]), intent.c.ask_at <= tx.now)
+        .where(one_of(intent.c.state, [State.UNKNOWN]), intent.c.ask_at <= tx.now)
         .order_by(intent.c.ask_at)
         .limit(limit)
         .with_for_update(skip_locked=True, key_share=True)
     ).all()
     chosen = {row.id: row.state for row in (*lost, *due)[:limit]}
-    return _ask(tx, chosen, {"state": I.UNKNOWN, "ask_at": later(tx, ASKING)})
+    return _ask(tx, chosen, {"state": State.UNKNOWN, "ask_at": later(tx, ASKING)})
 
 
 def undelivered_since(tx: Tx, before: datetime, limit: int) -> list[Sending]:
@@ -148,7 +155,7 @@ def undelivered_since(tx: Tx, before: datetime, limit: int) -> list[Sending]:
     due = tx.conn.execute(
         sa.select(intent.c.id, intent.c.state)
         .where(
-            one_of(intent.c.state, [I.ACCEPTED]),
+            one_of(intent.c.state, [State.ACCEPTED]),
             intent.c.accepted_at <= before,
             ~intent.c.final,
             sa.or_(intent.c.ask_at.is_(None), intent.c.ask_at <= tx.now),
@@ -181,24 +188,24 @@ def resolve(
         return
     quiet = attempt.opened_at + timedelta(seconds=absent_after)
     if isinstance(outcome, Absent) and tx.now >= quiet:
-        _move(tx, attempt, I.COMPOSED, not_before=None, ask_at=None)
+        _move(tx, attempt, State.COMPOSED, not_before=None, ask_at=None)
     elif tx.now >= give_up_at:
-        gone = _move(tx, attempt, I.UNKNOWN, ask_at=None)
+        gone = _move(tx, attempt, State.UNKNOWN, ask_at=None)
         if gone is not None:
             signature = f"unknown:{attempt.channel}"
             open_case(tx, gone, ReviewSignal(signature, "It is not known whether a message left."), attempt.intent)
     else:
-        _move(tx, attempt, I.UNKNOWN, ask_at=ask_again_at)
+        _move(tx, attempt, State.UNKNOWN, ask_at=ask_again_at)
 
 
-# --- parts -------------------------------------------------------------------------------------------------------------------------------
+# --- parts --------------------------------------------------------------------------------------------------------
 
 
 def _return_expired(tx: Tx) -> None:
     """leased and blocked rows whose time is over are composed again; rows that another relay has in hand are left to it."""
     over = [
-        sa.and_(one_of(intent.c.state, [I.LEASED]), intent.c.lease_until <= tx.now),
-        sa.and_(one_of(intent.c.state, [I.BLOCKED]), intent.c.not_before <= tx.now),
+        sa.and_(one_of(intent.c.state, [State.LEASED]), intent.c.lease_until <= tx.now),
+        sa.and_(one_of(intent.c.state, [State.BLOCKED]), intent.c.not_before <= tx.now),
     ]
     for condition in over:
         found = tx.conn.execute(
@@ -209,7 +216,7 @@ def _return_expired(tx: Tx) -> None:
             tx.conn.execute(
                 sa.update(intent)
                 .where(intent.c.id.in_(back), condition)
-                .values(state=I.COMPOSED, lease_until=None, lease_owner=None)
+                .values(state=State.COMPOSED, lease_until=None, lease_owner=None)
             )
 
 
@@ -222,16 +229,16 @@ def _heads(tx: Tx, limit: int) -> sa.Select[tuple[str]]:
         .where(
             ahead.c.recipient == intent.c.recipient,
             ahead.c.channel == intent.c.channel,
-            one_of(ahead.c.state, [I.COMPOSED, I.LEASED, I.SENDING]),
+            one_of(ahead.c.state, [State.COMPOSED, State.LEASED, State.SENDING]),
             sa.tuple_(ahead.c.created_at, ahead.c.id) < sa.tuple_(intent.c.created_at, intent.c.id),
-            sa.or_(ahead.c.state != I.COMPOSED, ahead.c.not_before.is_(None), ahead.c.not_before <= tx.now),
+            sa.or_(ahead.c.state != State.COMPOSED, ahead.c.not_before.is_(None), ahead.c.not_before <= tx.now),
             ~ahead.c.held,
         )
         .exists()
     )
     return (
         sa.select(intent.c.id)
-        .where(one_of(intent.c.state, [I.COMPOSED]), due, ~intent.c.held, ~first)
+        .where(one_of(intent.c.state, [State.COMPOSED]), due, ~intent.c.held, ~first)
         .order_by(intent.c.created_at, intent.c.id)
         .limit(limit)
         .with_for_update(skip_locked=True, key_share=True)
@@ -327,26 +334,34 @@ def _close(tx: Tx, attempt: Attempt, outcome: SendOutcome) -> None:
     )
 
 
+def _tell(tx: Tx, attempt: Attempt, outcome: SendOutcome) -> None:
+    """The outcome as a stage of the turn; last, because the clock of all traces is a lock."""
+    turn_id = tx.conn.execute(sa.select(intent.c.turn).where(intent.c.id == attempt.intent)).scalar_one()
+    known = {name: getattr(outcome, name) for name in ("ref", "code", "detail") if hasattr(outcome, name)}
+    told = {"intent": attempt.intent, "attempt": attempt.number, **known}
+    note(tx, turn_id, [TraceEvent("rail", type(outcome).__name__.lower(), told)])
+
+
 def _accept(tx: Tx, attempt: Attempt, final: bool) -> None:
-    _move(tx, attempt, I.ACCEPTED, accepted_at=tx.now, final=final, ask_at=None)
+    _move(tx, attempt, State.ACCEPTED, accepted_at=tx.now, final=final, ask_at=None)
 
 
 def _retry(tx: Tx, attempt: Attempt, detail: str, retry_at: datetime | None) -> None:
     if retry_at is None:
         _fail(tx, attempt, detail, f"exhausted:{attempt.channel}")
     else:
-        _move(tx, attempt, I.COMPOSED, not_before=retry_at, error=detail)
+        _move(tx, attempt, State.COMPOSED, not_before=retry_at, error=detail)
 
 
 def _fail(tx: Tx, attempt: Attempt, detail: str, signature: str) -> None:
-    turn_id = _move(tx, attempt, I.FAILED, finished_at=tx.now, error=detail)
+    turn_id = _move(tx, attempt, State.FAILED, finished_at=tx.now, error=detail)
     if turn_id is not None:
         open_case(tx, turn_id, ReviewSignal(signature, "A message could not be sent."), attempt.intent)
 
 
-def _move(tx: Tx, attempt: Attempt, target: IntentState, **values: Any) -> str | None:
+def _move(tx: Tx, attempt: Attempt, target: State, **values: Any) -> str | None:
     """The latest attempt's intent, from `sending` or `unknown` into `target`; its turn, or None where something else was known first."""
-    keep = [target] if target is I.UNKNOWN else []
+    keep = [target] if target is State.UNKNOWN else []
     return tx.conn.execute(
         sa.update(intent)
         .where(
@@ -359,5 +374,5 @@ def _move(tx: Tx, attempt: Attempt, target: IntentState, **values: Any) -> str |
     ).scalar_one_or_none()
 
 
-def _open_ends(target: IntentState, keep: Iterable[IntentState]) -> set[IntentState]:
-    return {*(sources(INTENT, target) & {I.SENDING, I.UNKNOWN}), *keep}
+def _open_ends(target: State, keep: Iterable[State]) -> set[State]:
+    return {*(sources(INTENT, target) & {State.SENDING, State.UNKNOWN}), *keep}

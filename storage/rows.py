@@ -8,19 +8,18 @@ from typing import Any, Literal
 
 import sqlalchemy as sa
 
-from pipeline.core.states import IntentState
+from pipeline.core.states import IntentState as State
 from pipeline.ports import Tx
 from storage.tables import access_code, claim_class, entity, inbound, intent, suppression, switch, utterance
 from storage.vault import Vault
 
-I = IntentState
 Said = tuple[Literal["customer", "clara"], str]
 HISTORY = 20
 DAY = timedelta(hours=24)
 
 # With the provider, or as good as: the text may be read, or will be.
-_LEFT = (I.SENDING, I.ACCEPTED, I.DELIVERED, I.UNDELIVERED, I.UNKNOWN)
-_LEAVING = (I.COMPOSED, I.LEASED, I.BLOCKED)
+_LEFT = (State.SENDING, State.ACCEPTED, State.DELIVERED, State.UNDELIVERED, State.UNKNOWN)
+_LEAVING = (State.COMPOSED, State.LEASED, State.BLOCKED)
 
 
 def after(instant: datetime, span: timedelta) -> datetime:

@@ -227,7 +227,7 @@ def _taken(tx: Tx, property_id: str) -> dict[str, int]:
         .where(slot_hold.c.property == property_id, slot_hold.c.starts_at >= tx.now)
         .group_by(slot_hold.c.slot)
     )
-    return {slot: count for slot, count in found}
+    return {row[0]: row[1] for row in found}
 
 
 def sent_texts(tx: Tx, property_id: str, address: str) -> list[str]:

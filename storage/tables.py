@@ -29,7 +29,7 @@ def _partial(name: str, *columns: Column[object], where: sa.ColumnElement[bool],
     return Index(name, *columns, unique=unique, sqlite_where=where, postgresql_where=where)
 
 
-# --- the property and what is switched -------------------------------------------------------------------------------------------
+# --- the property and what is switched ----------------------------------------------------------------------------
 
 property_ = sa.Table(
     "property",
@@ -83,7 +83,7 @@ webhook_seen = sa.Table(
     Column("at", Instant, nullable=False),
 )
 
-# --- people ----------------------------------------------------------------------------------------------------------------------
+# --- people -------------------------------------------------------------------------------------------------------
 
 person = sa.Table(
     "person",
@@ -130,7 +130,7 @@ suppression = sa.Table(
     Column("at", Instant, nullable=False),
 )
 
-# --- conversations and turns -----------------------------------------------------------------------------------------------------
+# --- conversations and turns --------------------------------------------------------------------------------------
 
 conversation = sa.Table(
     "conversation",
@@ -234,7 +234,7 @@ inbound = sa.Table(
 )
 Index("ix_inbound_conversation_received", inbound.c.conversation, inbound.c.received_at)
 
-# --- traces ----------------------------------------------------------------------------------------------------------------------
+# --- traces -------------------------------------------------------------------------------------------------------
 
 trace_clock = sa.Table(
     "trace_clock",
@@ -265,7 +265,7 @@ trace_event = sa.Table(
     Column("personal", Boolean, nullable=False),
 )
 
-# --- what was committed ----------------------------------------------------------------------------------------------------------
+# --- what was committed -------------------------------------------------------------------------------------------
 
 proposal = sa.Table(
     "proposal",
@@ -399,7 +399,7 @@ effect = sa.Table(
     Column("at", Instant, nullable=False),
 )
 
-# --- the outbox ------------------------------------------------------------------------------------------------------------------
+# --- the outbox ---------------------------------------------------------------------------------------------------
 
 intent = sa.Table(
     "intent",
@@ -510,7 +510,7 @@ gate_verdict = sa.Table(
     Column("at", Instant, nullable=False),
 )
 
-# --- calls -----------------------------------------------------------------------------------------------------------------------
+# --- calls --------------------------------------------------------------------------------------------------------
 
 call = sa.Table(
     "call",
@@ -544,7 +544,7 @@ utterance = sa.Table(
 )
 Index("ix_utterance_call_started_at", utterance.c.call, utterance.c.started_at)
 
-# --- review ----------------------------------------------------------------------------------------------------------------------
+# --- review -------------------------------------------------------------------------------------------------------
 
 review_item = sa.Table(
     "review_item",

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from pipeline.core.commands import TraceEvent
 from pipeline.ports import Tx
 from storage.tables import conversation, trace_clock, trace_event, trace_topic
+from storage.tables import turn as turn_table
 from storage.types import upsert
 
 
@@ -30,6 +31,16 @@ def trace(tx: Tx, topic: str, turn: str | None, events: Sequence[TraceEvent]) ->
     ).one_or_none()
     epoch, last = moved if moved is not None else (0, _draw(tx, topic, len(events)))
     append(tx, topic, turn, events, epoch, last)
+
+
+def note(tx: Tx, turn_id: str, events: Sequence[TraceEvent]) -> None:
+    """Appends what happened after a commit (compose, gate, rail, delivery) to `CONVERSATION.rail`.
+
+    A topic of its own: these transactions hold an intent, and the conversation's row is locked before intents or not at all (CK-2).
+    """
+    where = sa.select(turn_table.c.conversation).where(turn_table.c.id == turn_id)
+    topic = f"{tx.conn.execute(where).scalar_one()}.rail"
+    append(tx, topic, turn_id, events, 0, _draw(tx, topic, len(events)))
 
 
 def append(tx: Tx, topic: str, turn: str | None, events: Sequence[TraceEvent], epoch: int, last: int) -> None:

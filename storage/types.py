@@ -60,7 +60,7 @@ def upsert(conn: sa.Connection, table: sa.Table) -> postgresql.Insert | sqlite.I
     return postgresql.insert(table) if conn.dialect.name == "postgresql" else sqlite.insert(table)
 
 
-def one_of(column: sa.Column[Any], values: Iterable[str]) -> sa.ColumnElement[bool]:
+def one_of(column: sa.ColumnElement[Any], values: Iterable[str]) -> sa.ColumnElement[bool]:
     """`column IN (…)` with the values written into the statement, so that partial indexes are found by both planners."""
     ordered = sorted(str(value) for value in values)
     if len(ordered) == 1:

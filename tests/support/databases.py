@@ -85,7 +85,7 @@ def _reader_of(engine: sa.Engine) -> sa.Engine:
     return sqlite_engine(engine.url, read_only=True) if engine.dialect.name == "sqlite" else engine
 
 
-def _empty(url: str) -> str:
+def empty(url: str) -> str:
     """Deletes every row; a transaction that a test left open shows here as an error."""
     with engine_of(url).begin() as conn:
         if conn.dialect.name == "postgresql":
@@ -119,13 +119,13 @@ def _postgres() -> Iterator[str]:
 @pytest.fixture
 def sqlite_url(_sqlite: str) -> str:
     """A migrated SQLite file without rows."""
-    return _empty(_sqlite)
+    return empty(_sqlite)
 
 
 @pytest.fixture
 def postgres_url(_postgres: str) -> str:
     """A migrated PostgreSQL database without rows."""
-    return _empty(_postgres)
+    return empty(_postgres)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
