@@ -277,6 +277,27 @@ def test_a_second_tour_beside_one_on_record_is_a_question() -> None:
     assert (decided.decision, decided.about, decided.record) == (Outcome.ASK, "which", "t1")
 
 
+@pytest.mark.parametrize(
+    ("lang", "text"),
+    [
+        ("en", "Please call me Friday at 3 pm"),
+        ("en", "Is rent due Friday at 3 pm?"),
+        ("en", "Do you do tours Friday at 3 pm?"),
+        ("en", "The movers come Friday at 3 pm"),
+        ("en", "I no longer want the tour Friday at 3 pm"),
+        ("es", "Por favor llámeme el viernes a las 3 de la tarde"),
+        ("es", "¿La renta vence el viernes a las 3 de la tarde?"),
+        ("es", "¿Hacen visitas el viernes a las 3 de la tarde?"),
+        ("es", "Mantenimiento debe venir el viernes a las 3 de la tarde"),
+        ("es", "Ya no quiero la visita el viernes a las 3 de la tarde"),
+    ],
+)
+def test_a_slot_without_words_that_wish_a_visit_is_a_question(lang: str, text: str) -> None:
+    """A day and hour that the words tie to anything but a wish to visit are asked about (UN-5)."""
+    read = reading("request_tour", text, visit(SPAN[lang], **FRIDAY), language=lang)
+    assert check(text, read).decision is Outcome.ASK
+
+
 # --- the form's own fields ----------------------------------------------------------------------------------------------
 
 
@@ -494,6 +515,15 @@ def test_words_that_ask_for_it_cancel(lang: str) -> None:
         ("en", "What is your cancellation policy?"),
         ("en", "I might have to cancel my tour"),
         ("en", "Was my tour cancelled?"),
+        ("en", "cancel my gym membership"),
+        ("en", "I had to cancel my other plans"),
+        ("en", "my roommate cancelled"),
+        ("en", "I wanted to cancel but changed my mind"),
+        ("en", "Should I cancel?"),
+        ("es", "Cancelé mi gimnasio"),
+        ("es", "Tuve que cancelar mis otros planes"),
+        ("es", "Quería cancelar pero cambié de opinión"),
+        ("es", "¿Debo cancelar?"),
         ("es", "Ninguno de esos horarios me sirve"),
         ("es", "¿Podemos ver el departamento?"),
         ("es", "Por favor no cancele mi visita"),

@@ -111,6 +111,17 @@ class Check:
         """Whether a cue of one of the lists stands in the words of the wish themselves."""
         return self.wish is not None and self.around.says(*self.wish, *kinds)
 
+    def opens_with(self, sentence: Stretch, kind: str, *longer: str) -> bool:
+        """Whether the first words of a sentence are on a list, and not part of a longer entry of the other lists."""
+        start, end = sentence
+        opening = end - len(self.context.text[start:end].lstrip(" ,\u00a1\u00bf\"'"))
+        return any(hit.kind == kind and hit.start <= opening < hit.end for hit in self.cues.hits(kind, *longer))
+
+    def is_question(self, sentence: Stretch) -> bool:
+        """Whether a sentence carries a question mark."""
+        start, end = sentence
+        return self.context.text[end : end + 1] == "?" or "\u00bf" in self.context.text[start:end]
+
     def pointer(self) -> Stretch | None:
         """Where the words stand that point at a record."""
         return place(self.context.text, self.reading.refers_to.span)

@@ -24,7 +24,8 @@ from pipeline.core.checks.evidence import Fault, Placed, fits
 from pipeline.core.checks.records import known, pick, starts
 from pipeline.core.checks.roles import role_faults, visit_faults
 from pipeline.core.checks.slot import Slot, known_open, missing, slot_faults, slot_of, with_form
-from pipeline.core.checks.yes import negated, yes_faults
+from pipeline.core.checks.wishes import cancel_faults, negated, request_faults
+from pipeline.core.checks.yes import yes_faults
 from pipeline.core.lineage import Lineage, takes_bare_yes, weaker
 from pipeline.core.reading import Affirmation, Intent, Reading, Referent, Role
 from pipeline.core.states import LIVE_TOUR, TourState
@@ -65,9 +66,7 @@ def _idle(check: Check) -> Decided:
 
 
 def _request(check: Check) -> Decided:
-    faults = list(check.faults)
-    if check.wish_says("cancel", "moved", "unwanted"):
-        faults.append(Fault(About.RESTATE, "words_wish_something_else"))
+    faults = [*check.faults, *request_faults(check)]
     live = _live_tours(check.context)
     if live:
         faults.append(Fault(About.WHICH, "tour_on_record", starts(live)))
@@ -168,11 +167,7 @@ def _move_in_day_faults(slot: Slot, check: Check) -> list[Fault]:
 
 def _cancel(check: Check) -> Decided:
     """Only words that ask for a cancellation cancel (UN-6)."""
-    faults = list(check.faults)
-    if not check.wish_says("cancel"):
-        faults.append(Fault(About.RESTATE, "no_words_for_a_cancellation"))
-    if check.around.says(0, len(check.context.text), "cancel_not") or check.sentence_says("unsure"):
-        faults.append(Fault(About.RESTATE, "cancellation_not_wished"))
+    faults = [*check.faults, *cancel_faults(check)]
     described = [one for one in check.placed if check.describes(one) or one.role is Role.VISIT]
     tour, found = pick(_standing(check.context), check.reading.refers_to, described)
     if faults or found or tour is None:

@@ -55,6 +55,12 @@ class Surroundings:
         """Whether a cue of one of the lists, outside of any date and not part of a harmless phrase, touches the stretch."""
         return any(hit.kind in kinds and hit.start < end and start < hit.end for hit in self._free(*kinds, "harmless"))
 
+    def spoken(self, kind: str, start: int, end: int) -> list[Hit]:
+        """The cues of a list inside the stretch, outside of any date and not part of a harmless phrase."""
+        return [
+            hit for hit in self._free(kind, "harmless") if hit.kind == kind and start <= hit.start and hit.end <= end
+        ]
+
     def governed_by(self, start: int, end: int) -> str | None:
         """The list of the cue that says what the date in this stretch is for; None where no word does."""
         after = self._next(end, self._governing, 3)

@@ -1,4 +1,4 @@
-"""Is it a yes? What speaks against an answer being one, and against a wish being meant.
+"""Is it a yes? What speaks against an answer being one.
 
 A yes needs a word for it, and neither a no, a doubt nor a question; a yes that names nothing needs also that no condition hangs on it.
 """
@@ -45,16 +45,6 @@ def _meant(check: Check) -> bool:
     return check.sentence_says("meant")
 
 
-def negated(check: Check, kind: str) -> bool:
-    """Whether a no stands right before the words of a wish ("don't move it")."""
-    start, end = check.sentence()
-    hits = check.cues.hits(kind, "excluded", "harmless")
-    wished = [hit.start for hit in hits if hit.kind == kind and start <= hit.start < end]
-    nos = [hit.end for hit in hits if hit.kind == "excluded" and hit.start >= start]
-    between = [check.context.text[no:wish] for wish in wished for no in nos if no <= wish]
-    return any(len(words.split()) <= 3 and "," not in words for words in between)
-
-
 def _opening(check: Check, start: int, end: int) -> int:
     """How far a condition on the yes is looked for: all through its own sentence, at the opening of any other."""
     own = check.wish is not None and start <= check.wish[0] < end
@@ -82,9 +72,8 @@ def _words_beside(check: Check, named: Iterable[Stretch]) -> bool:
 
 def _asks(check: Check) -> bool:
     """Whether the sentence of the wish asks instead of answering ("is the second one quiet?"; not "can I take it?")."""
-    start, end = check.sentence()
-    text = check.context.text
-    opening = end - len(text[start:end].lstrip(" ,\u00a1\u00bf\"'"))
-    first = [hit.kind for hit in check.cues.hits("asks", "may", "accept", "yes") if hit.start <= opening < hit.end]
-    marked = text[end : end + 1] == "?" or "\u00bf" in text[start:end]
-    return "may" not in first and (marked or ("asks" in first and check.context.channel is Channel.VOICE))
+    sentence = check.sentence()
+    if check.opens_with(sentence, "may", "asks", "accept", "yes"):
+        return False
+    heard_as_one = check.context.channel is Channel.VOICE and check.opens_with(sentence, "asks", "accept", "yes")
+    return check.is_question(sentence) or heard_as_one

@@ -53,7 +53,9 @@ class CueText:
 
     def _of(self, kind: str) -> tuple[Hit, ...]:
         if kind not in self._lists:
-            self._lists[kind] = tuple(self._hit(match, kind) for match in _PATTERNS[kind].finditer(self._folded))
+            plain = [self._hit(match, kind) for match in _PATTERNS[kind].finditer(self._folded)]
+            exact = [Hit(*match.span(), kind) for match in _ACCENTED[kind].finditer(self.text)]
+            self._lists[kind] = tuple(sorted(plain + exact))
         return self._lists[kind]
 
     def _hit(self, match: re.Match[str], kind: str) -> Hit:
@@ -124,7 +126,8 @@ def _fold(text: str) -> tuple[str, list[int]]:
 def _compile(phrases: Iterable[str]) -> re.Pattern[str]:
     """One pattern for a list of phrases in the writing of the files; longer phrases first."""
     ordered = sorted(set(phrases), key=len, reverse=True)
-    return re.compile(r"(?<!\w)(?:" + ("|".join(_phrase(phrase) for phrase in ordered) or "(?!)") + r")(?!\w)")
+    pattern = "|".join(_phrase(phrase) for phrase in ordered) or "(?!)"
+    return re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.IGNORECASE)
 
 
 def _phrase(phrase: str) -> str:
@@ -140,11 +143,21 @@ def _phrase(phrase: str) -> str:
 
 
 def _word(word: str) -> str:
-    core = _GAP.join(re.escape(piece) for piece in word.strip("*").split("+"))
+    core = _GAP.join("".join(map(_letter, piece)) for piece in word.strip("*").split("+"))
     return (r"\w*" if word.startswith("*") else "") + core + (r"\w*" if word.endswith("*") else "")
 
 
-def _load() -> tuple[dict[str, re.Pattern[str]], dict[int, re.Pattern[str]]]:
+def _letter(char: str) -> str:
+    """A letter of a phrase; one with an accent is written with one or two code points."""
+    apart = unicodedata.normalize("NFD", char)
+    return re.escape(char) if apart == char else f"(?:{re.escape(char)}|{re.escape(apart)})"
+
+
+def _accented(phrase: str) -> bool:
+    return unicodedata.normalize("NFD", phrase) != phrase
+
+
+def _load() -> tuple[dict[str, list[str]], dict[int, re.Pattern[str]]]:
     lists: dict[str, list[str]] = {}
     ordinals: dict[int, list[str]] = {}
     for file in sorted(resources.files(__name__).iterdir(), key=lambda entry: entry.name):
@@ -156,7 +169,9 @@ def _load() -> tuple[dict[str, re.Pattern[str]], dict[int, re.Pattern[str]]]:
                     ordinals.setdefault(int(number), []).extend(phrases)
             else:
                 lists.setdefault(name, []).extend(value)
-    return {k: _compile(v) for k, v in lists.items()}, {k: _compile(v) for k, v in ordinals.items()}
+    return lists, {number: _compile(phrases) for number, phrases in ordinals.items()}
 
 
-_PATTERNS, _ORDINALS = _load()
+_LISTS, _ORDINALS = _load()
+_PATTERNS = {kind: _compile(phrase for phrase in phrases if not _accented(phrase)) for kind, phrases in _LISTS.items()}
+_ACCENTED = {kind: _compile(phrase for phrase in phrases if _accented(phrase)) for kind, phrases in _LISTS.items()}
