@@ -29,7 +29,7 @@ from datetime import date, datetime
 from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
-from pipeline.core.calendar import detect, resolve
+from pipeline.core.calendar import OfficeHours, Resolution, detect, resolve
 from pipeline.core.mail.phrases import ADDRESS, header_label
 from pipeline.core.mail.roles import GAP, Labelled, Role, label
 from pipeline.core.mail.tables import words
@@ -105,14 +105,22 @@ class _Taken:
 
 
 def parse_lead(
-    headers: Headers, body: str, locale: str, ref: datetime | None = None, tz: ZoneInfo | None = None
+    headers: Headers,
+    body: str,
+    locale: str,
+    ref: datetime | None = None,
+    tz: ZoneInfo | None = None,
+    office_hours: OfficeHours | None = None,
 ) -> Lead | None:
-    """The lead in a mail, None where it is none. `ref` is the naive local time of arrival in zone `tz`, for years."""
+    """The lead in a mail, None where it is none.
+
+    `ref` is the naive local time of arrival in zone `tz`: it decides years. `office_hours` decide what "at 4" is.
+    """
     known = {name.lower(): value for name, value in _pairs(headers)}
     count = _digest(body)
     if count > 1:
         return Lead("digest", leads=count)
-    when = _When(locale, ref, tz or ZoneInfo("UTC"))
+    when = _When(locale, ref, tz or ZoneInfo("UTC"), office_hours)
     labelled = label(body)
     new = [_Line(line.text, line.start) for line in labelled.lines if line.role is Role.NEW]
     taken = _take(new)
@@ -316,11 +324,11 @@ def _is_form(taken: _Taken) -> bool:
 
 def _contact_form(body: str, new: str) -> list[_Line]:
     """Lines of a contact form that prints itself as mail headers ("From: Ana <a@b.example> … Message Body:")."""
-    lines = _lines(body)
-    if new.strip() or not any(
-        re.match(r"\s*(?:message body|cuerpo del mensaje)\s?:", line.text, re.IGNORECASE) for line in lines
+    if new.strip() or not re.search(
+        r"^\s{0,8}(?:message body|cuerpo del mensaje)\s?:", body, re.IGNORECASE | re.MULTILINE
     ):
         return []
+    lines = _lines(body[:200_000])
     out: list[_Line] = []
     for line in lines:
         if line.text.rstrip() in ("--", "-- ".rstrip()) or line.text.lstrip().startswith(">"):
@@ -356,24 +364,45 @@ class _When:
     locale: str
     ref: datetime | None
     tz: ZoneInfo
+    hours: OfficeHours | None
 
     def day(self, text: str) -> date | None:
-        value = self._value(text)
-        return value.date if value is not None else None
+        """The day of a field that a program printed: of two readings of 10/1/2026 the locale's own one counts."""
+        found = self._resolve(text)
+        if found is not None and found.reasons == ("number_order",):
+            return self._own_order(text, found)
+        return found.value.date if found is not None and found.value is not None else None
+
+    def _own_order(self, text: str, found: Resolution) -> date | None:
+        first = re.search(r"\d{1,2}", text)
+        days = [candidate.date for candidate in found.candidates if candidate.date is not None]
+        leading = {(day.month if self.locale.startswith("en") else day.day): day for day in days}
+        return leading.get(int(first.group())) if first else None
 
     def instant(self, text: str) -> datetime | None:
-        value = self._value(text)
+        if _ISO.fullmatch(text.strip()):
+            return _iso(text.strip())
+        found = self._resolve(text)
+        value = found.value if found is not None else None
         if value is None or value.date is None or value.time is None:
             return None
         return datetime.combine(value.date, value.time)
 
-    def _value(self, text: str):  # type: ignore[no-untyped-def]
+    def _resolve(self, text: str) -> Resolution | None:
         year = _YEAR.search(text)
         ref = self.ref or (datetime(int(year.group()), 1, 1) if year else None)
-        if ref is None:
-            return None
-        found = resolve(text.strip(), ref, self.tz, self.locale)
-        return found.value if found.status == "resolved" else None
+        return resolve(text.strip(), ref, self.tz, self.locale, self.hours) if ref else None
+
+
+_ISO: Final = re.compile(r"20\d\d-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?")
+
+
+def _iso(text: str) -> datetime | None:
+    """A time as machines write it, on the clock of 24 hours."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def _lead(kind: Kind, known: Mapping[str, str], taken: _Taken, when: _When) -> Lead:
@@ -433,15 +462,22 @@ def _name(values: Mapping[str, str]) -> str:
 
 
 def _tours(texts: Sequence[str], when: _When) -> tuple[datetime, ...]:
-    """Times of tour fields; a day field and a time field that follow each other are read together."""
-    found: list[datetime] = []
-    for n, text in enumerate(texts):
-        instant = when.instant(text)
-        if instant is None and n + 1 < len(texts) and when.instant(texts[n + 1]) is None:
-            instant = when.instant(f"{text} {texts[n + 1]}")
-        if instant is not None and instant not in found:
-            found.append(instant)
+    """Times of tour fields: a field may list several, and a day may stand in one field and its time in the next."""
+    wishes = [part for text in texts for part in _one_by_one(text, when)]
+    found: dict[datetime, None] = {}
+    for wish, following in zip(wishes, [*wishes[1:], ""], strict=False):
+        instant = when.instant(wish)
+        if instant is None and following and when.instant(following) is None:
+            instant = when.instant(f"{wish} {following}")
+        if instant is not None:
+            found[instant] = None
     return tuple(found)
+
+
+def _one_by_one(text: str, when: _When) -> list[str]:
+    if when.instant(text) is not None:
+        return [text]
+    return [part.strip() for part in re.split(r"[;|]|\s(?:or|o)\s", text) if part.strip()]
 
 
 _VISIT: Final = re.compile(
@@ -587,7 +623,9 @@ def _unmarked(line: _Line) -> _Line:
 
 def _digest(body: str) -> int:
     """How many people a list of leads names (numbered or dotted lines, each with an address of its own)."""
-    entries = [line for line in body.splitlines()[:400] if _DIGEST_ENTRY.match(line) and ADDRESS.search(line[:400])]
+    entries = [
+        line for line in body[:40_000].splitlines()[:400] if _DIGEST_ENTRY.match(line) and ADDRESS.search(line[:400])
+    ]
     return len({m.group().lower() for line in entries if (m := ADDRESS.search(line[:400]))})
 
 
@@ -645,7 +683,7 @@ def _phone(text: str) -> tuple[str | None, str | None]:
 
 
 _INTRODUCTION: Final = re.compile(
-    r"(?:\bthis is|\bmy name is|\bit's|\bsoy|\bme llamo|\bmi nombre es|\bhabla|\ble escribe)\s((?:[A-ZÁÉÍÓÚÑ][\w'’-]{1,24})(?:\s[A-ZÁÉÍÓÚÑ][\w'’-]{1,24}){0,3})"
+    r"(?i:\bthis is|\bmy name is|\bit's|\bsoy|\bme llamo|\bmi nombre es|\bhabla|\ble escribe)\s((?:[A-ZÁÉÍÓÚÑ][\w'’-]{1,24})(?:\s[A-ZÁÉÍÓÚÑ][\w'’-]{1,24}){0,3})"
 )
 
 

@@ -140,7 +140,8 @@ _SPEAKING: Final = re.compile(
 _FOOTER: Final = re.compile(
     r"disclaimer\W{0,3}$|confidentiality (?:notice|note|statement)|aviso (?:de confidencialidad|legal)|(?:nota|cláusula) de confidencialidad|"
     r"(?:the information contained in )?this (?:e-?mail|message|communication|transmission)(?: message)?(?:,? and any [\w\s]{0,30}(?:attachments?|files?)\b)?"
-    r"[\w\s,()]{0,80}(?:confidential|intended (?:solely|only)|privileged)|the information (?:contained )?in this (?:e-?mail|message|communication)|"
+    r"[\w\s,()]{0,80}(?:confidential|intended (?:solely|only)|privileged)|the information (?:contained )?in this (?:e-?mail|message|communication)[\w\s,()]{0,80}"
+    r"(?:confidential|intended|privileged)|"
     r"est[ea] (?:mensaje|correo|e-?mail|comunicación)[\w\s,()]{0,90}(?:confidencial|privilegiad|destinad|exclusiv)|"
     r"la información contenida en est[ea]|this (?:e-?mail|message) (?:has been|was) (?:scanned|sent to you)|"
     r"please consider the environment|piense (?:en el medio ambiente|antes de imprimir)|antes de imprimir|"

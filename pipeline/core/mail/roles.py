@@ -434,7 +434,7 @@ def _mark_own(rows: list[_Row], sent: Sequence[str]) -> None:
     ours = [False] * len(rows)
     text = [n for n, row in enumerate(rows) if row.core]
     for before, n in zip([-1, *text], text, strict=False):
-        ours[n] = rows[n].role is None and own.wrote(rows[n].core, before >= 0 and ours[before])
+        ours[n] = rows[n].role is None and own.wrote(rows[n].core, before >= 0 and ours[before] and not rows[n].opens)
     at = 0
     while at < len(text):
         run = at
