@@ -9,6 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -102,8 +103,13 @@ def build(settings: Settings) -> Clara:
     ids = UuidIds(clock)
     bus = LocalBus()
     db = SqlDatabase(settings.database_url, offset=settings.clock_offset)
-    store = SqlStore(settings.secret_key)
-    policy = Policy(poll=settings.poll)
+    policy = Policy(
+        poll=settings.poll,
+        lease=settings.send_lease,
+        absent_after=settings.absent_after,
+        unknown_give_up=settings.unknown_give_up,
+    )
+    store = SqlStore(settings.secret_key, policy=policy)
     rules = Rules(hashlib.sha256(b"offer\x1f" + settings.secret_key.encode()).digest(), policy, templates.locales())
     reader, drafter, client = _models(settings)
     sms, mail = SmsChannel(ids), MailChannel(ids)
@@ -119,7 +125,7 @@ def build(settings: Settings) -> Clara:
         db=db,
         store=store,
         engine=engine,
-        workers=TurnWorkers(engine, db, store, bus, settings.node),
+        workers=TurnWorkers(engine, db, store, bus, settings.node, lease=settings.turn_lease),
         relay=Relay(db, store, carriers, settings.properties, policy, clock, ids, Random(), settings.node),
         reconciler=Reconciler(db, store, carriers, policy, clock, engine.fall_back),
         sms=sms,
@@ -167,7 +173,7 @@ def _closers(speaking: Speaking | None, carriers: Mapping[str, Carrier]) -> list
     for carrier in carriers.values():
         close = getattr(carrier, "close", None)
         if close is not None:
-            found.append(lambda close=close: asyncio.to_thread(close))
+            found.append(partial(asyncio.to_thread, close))
     return found
 
 

@@ -54,6 +54,10 @@ class Settings:
     mail_header_secret: str = field(repr=False)
     media_speed: float
     poll: float
+    turn_lease: float
+    send_lease: float
+    absent_after: float
+    unknown_give_up: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,10 @@ VARIABLES = (
     Variable("CLARA_CLOCK_OFFSET", "seconds by which the clock is shifted (sandbox only)", "0", ""),
     Variable("CLARA_NODE", "name of this node", "node-1", ""),
     Variable("CLARA_POLL", "seconds between looks at the database without a wake-up", "1.0", ""),
+    Variable("CLARA_TURN_LEASE", "seconds after which the turn of a node that died is taken up by another", "60", ""),
+    Variable("CLARA_SEND_LEASE", "seconds after which the provider is asked what became of a send that nobody reports on", "30", ""),
+    Variable("CLARA_ABSENT_AFTER", "seconds after which a provider that does not know a message is believed, and it is sent again", "120", ""),
+    Variable("CLARA_UNKNOWN_GIVE_UP", "seconds after which a send of unknown outcome goes to a person", "600", ""),
     Variable("CLARA_MEDIA_SPEED", "speed of the call clock (sandbox only)", "1", ""),
     Variable("TWILIO_ACCOUNT_SID", "Twilio account", None, "voice,sms"),
     Variable("TWILIO_AUTH_TOKEN", "Twilio auth token; two, comma-separated, while one is being rotated", None, "voice,sms"),
@@ -166,7 +174,11 @@ def load(environ: Mapping[str, str]) -> Settings:
         mail_path_secret=get("CLARA_MAIL_PATH_SECRET"),
         mail_header_secret=get("CLARA_MAIL_HEADER_SECRET"),
         media_speed=_number("CLARA_MEDIA_SPEED", get("CLARA_MEDIA_SPEED"), float),
-        poll=_number("CLARA_POLL", get("CLARA_POLL"), float),
+        poll=_seconds("CLARA_POLL", get("CLARA_POLL")),
+        turn_lease=_seconds("CLARA_TURN_LEASE", get("CLARA_TURN_LEASE")),
+        send_lease=_seconds("CLARA_SEND_LEASE", get("CLARA_SEND_LEASE")),
+        absent_after=_seconds("CLARA_ABSENT_AFTER", get("CLARA_ABSENT_AFTER")),
+        unknown_give_up=_seconds("CLARA_UNKNOWN_GIVE_UP", get("CLARA_UNKNOWN_GIVE_UP")),
     )
 
 
@@ -193,7 +205,7 @@ def parse_property(name: str, text: str) -> Property:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
         raise SettingsError(f"{name}: not valid TOML: {problem}.") from problem
-    known = {field_name for field_name in Property.__dataclass_fields__}
+    known = set(Property.__dataclass_fields__)
     for key in data:
         if key not in known:
             raise SettingsError(f"{name}: the key {key!r} is not known. Known keys: {', '.join(sorted(known))}.")
@@ -263,3 +275,11 @@ def _number(name: str, text: str, kind: Any) -> Any:
         return kind(text)
     except ValueError as problem:
         raise SettingsError(f"{name} is {text!r}, which is no number.") from problem
+
+
+def _seconds(name: str, text: str) -> float:
+    """A span of time; one that is zero, negative or endless would never let go or never wait."""
+    value = float(_number(name, text, float))
+    if not 0 < value < float("inf"):
+        raise SettingsError(f"{name} is {text!r}; it is a number of seconds above 0.")
+    return value

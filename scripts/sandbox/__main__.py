@@ -13,7 +13,7 @@ import signal
 import sys
 
 from scripts.sandbox.app import Sandbox
-from scripts.sandbox.world import World
+from scripts.sandbox.environment import PUBLIC_URL, new_world
 
 
 def parser() -> argparse.ArgumentParser:
@@ -25,7 +25,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--smtp-port", type=int, default=0, help="port of the mail server (0: a free one)")
     options.add_argument("--gateway", default="http://127.0.0.1:8000", help="the gateway's address on this machine")
     options.add_argument(
-        "--public", default="https://clara.example", help="the gateway's public address, which is signed"
+        "--public", default=PUBLIC_URL, help="the gateway's public address, which is signed"
     )
     options.add_argument("--offset", type=float, default=0.0, help="seconds by which the clock is shifted")
     options.add_argument("--seed", type=int, default=0, help="seed of faults and ids")
@@ -40,13 +40,8 @@ async def serve(options: argparse.Namespace) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    world = World(
-        gateway_url=options.gateway,
-        public_url=options.public,
-        offset_seconds=options.offset,
-        seed=options.seed,
-        opt_out=options.opt_out,
-    )
+    world = new_world(options.gateway, offset=options.offset, seed=options.seed)
+    world.public_url, world.opt_out = options.public.rstrip("/"), options.opt_out
     sandbox = Sandbox(world)
     await sandbox.start(options.port, options.smtp_port)
     print(json.dumps(sandbox.describe()), flush=True)
