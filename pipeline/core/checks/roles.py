@@ -190,10 +190,10 @@ class Surroundings:
     def _excluded_by_neighbour(self, start: int) -> bool:
         """ "Not Thursday or Friday": what is said of the first is said of the second."""
         for a, b in self._zones:
-            if b <= start and self._cues.text[b:start].strip() and not self._cues.beside(b, start, "join"):
-                return "," not in self._cues.text[b:start] and (
-                    self._before(a, 3, "excluded") or self._before(a, 0, "replaced")
-                )
+            if b > start or not self._cues.has("join", b, start) or self._cues.beside(b, start, "join", "filler"):
+                continue
+            marked = any(mark in self._cues.text[b:start] for mark in ",.")
+            return not marked and (self._before(a, 3, "excluded") or self._before(a, 0, "replaced"))
         return False
 
     def _grouped(self, placed: tuple[Placed, ...]) -> tuple[Group, ...]:

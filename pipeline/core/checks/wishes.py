@@ -21,7 +21,7 @@ def request_faults(check: Check) -> list[Fault]:
     on_record = check.context.on_record
     answering = bool(on_record.offers or on_record.proposals or check.context.rounds or check.context.form)
     whole = (0, len(check.context.text))
-    if not (answering or check.around.says(*whole, "visit")):
+    if not (answering or check.around.says(*whole, "visit", "wish")):
         faults.append(Fault(About.RESTATE, "no_words_for_a_visit"))
     visits = [group.start for group in check.around.groups if group.role is Role.VISIT]
     if visits and all(_only_asks(check, at) for at in visits):
