@@ -5,7 +5,8 @@
 * `meanings`     the closed list of what phrases may mean
 * `descriptions` what words say of a day, before anybody asks which one it is
 * `sentence`     how days, times and parts of the day stand together
-* `reading`      what a phrase states, said at a given moment, and the checks
+* `said`         what one side of a phrase says of its day and its time
+* `reading`, `ranges`  what a phrase states, said at a given moment, and the checks
 * `resolver`, `detector`  the two questions
 * `values`       the answers
 
@@ -16,8 +17,13 @@ never sees more than a span, and the detector never gives a value (UN-3).
 from __future__ import annotations
 
 from pipeline.core.calendar.detector import detect
-from pipeline.core.calendar.phrasebook import supported as supported_locales
+from pipeline.core.calendar.phrasebook import supported
 from pipeline.core.calendar.resolver import resolve
 from pipeline.core.calendar.values import CalendarValue, Expression, OfficeHours, Resolution
 
 __all__ = ["CalendarValue", "Expression", "OfficeHours", "Resolution", "detect", "resolve", "supported_locales"]
+
+
+def supported_locales() -> tuple[str, ...]:
+    """The locales that have a phrase book, sorted."""
+    return supported()

@@ -337,7 +337,9 @@ def _last(weekday: int) -> Weekday:
 def _date(day: int | Token, month: int | Token | None, year: int | None) -> Written | None:
     number = day if isinstance(day, int) else day.value
     named = month.value if isinstance(month, Token) else month
-    return Written((YearMonthDay(year, named, number),)) if possible(year or 2000, named, number) else None
+    # a 31st of September is said, though it does not exist: that is a contradiction, not nothing
+    said = isinstance(month, int) and 1 <= number <= 31
+    return Written((YearMonthDay(year, named, number),)) if said or possible(year or 2000, named, number) else None
 
 
 def _date_any_year(day: int, month: int, ahead: int) -> Written | None:
@@ -512,7 +514,6 @@ WORDS: dict[str, Callable[[str], Any]] = {
     "relative_week": int,
     "relative_month": int,
     "relative_year": int,
-    "this": int,
     "day_part": _day_window,
     "feast": _yearly,
     "unit": _UNITS.__getitem__,

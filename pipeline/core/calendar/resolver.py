@@ -14,9 +14,11 @@ from collections.abc import Sequence
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from pipeline.core.calendar.detector import detect_in
 from pipeline.core.calendar.meanings import YEARS
 from pipeline.core.calendar.phrasebook import PhraseBook, book
-from pipeline.core.calendar.reading import Moment, Outcome, outcome
+from pipeline.core.calendar.reading import outcome
+from pipeline.core.calendar.said import Moment, Outcome
 from pipeline.core.calendar.sentence import Sentences
 from pipeline.core.calendar.values import CalendarValue, OfficeHours, Resolution
 
@@ -27,6 +29,7 @@ MOST_TOKENS = 32
 """A longer span is no expression: it gets no complete reading."""
 
 MOST_CANDIDATES = 6
+"""How many readings an `ask` names."""
 
 
 def resolve(span: str, ref: datetime, tz: ZoneInfo, locale: str, office_hours: OfficeHours | None = None) -> Resolution:
@@ -75,17 +78,16 @@ def _answer(outcomes: Sequence[Outcome]) -> Resolution:
         return Resolution("resolved", values[0], (), rules)
     if not rules:
         rules = ("several_readings",)
-    return Resolution("ask", None, _nearest(values), rules)
+    return Resolution("ask", None, tuple(sorted(values, key=_order))[:MOST_CANDIDATES], rules)
 
 
-def _nearest(values: tuple[CalendarValue, ...]) -> tuple[CalendarValue, ...]:
-    return values[:MOST_CANDIDATES]
+def _order(value: CalendarValue) -> tuple[str, ...]:
+    """Candidates go by date and time."""
+    return tuple(value.to_json().values())
 
 
 def _unread(phrases: PhraseBook, span: str) -> Resolution:
     """A span that has no complete reading: a question if it speaks of days or times at all."""
-    from pipeline.core.calendar.detector import detect_in
-
     if detect_in(span, (phrases,)):
         return Resolution("ask", reasons=("words_left_over",))
     return Resolution("none", reasons=("no_reading",))
