@@ -135,7 +135,7 @@ def _rx(*patterns: str) -> re.Pattern[str]:
 _SPANISH = _rx(
     r"\b(?:hola|buen[oa]s|quiero|quisiera|puedo|podria|podemos|podriamos|gracias|visita|cita|depa|departamento|el|la|las|los|de|para|por|que|una?|"
     r"si|mi|me|con|hoy|manana|es|esta|favor|necesito|hablar|cancelar|cambiar|lunes|martes|miercoles|jueves|viernes|sabado|domingo|cual|cuanto|"
-    r"cuando|donde|no puedo|claro|vale|ninguna|horarios?)\b"
+    r"cuando|donde|no puedo|claro|vale|ninguna|horarios?|tienen?|hay|hora|cierran?|abren?|y|en|ir|voy|del|al|su|ustedes|usted|lo|le|nos|ya|mas)\b"
 )
 _ENGLISH = _rx(
     r"\b(?:hi|hello|hey|i|i'd|i'm|want|would|like|can|could|may|the|a|an|to|for|at|on|is|are|you|my|please|thanks?|yes|yeah|tour|visit|see|"
@@ -203,17 +203,19 @@ _CANCEL = _rx(
 _NO_CANCEL = _rx(r"(?:don'?t|do not|not|never|no) (?:\w+ ){0,2}$", r"\bsin $")
 _CANCEL_OTHER = _rx(r"^\W*(?:\w+ ){0,2}(?:lease|contract|application|policy|fee|texts?|messages?|contrato|solicitud)\b")
 _AVAILABILITY = _rx(
-    r"\b(?:what|which|other|more) (?:other )?(?:times?|days?|slots?|openings?|appointments?|availability)\b[^.?!\n]*",
+    r"\b(?:what|which|other|more) (?:other )?(?:times?(?! (?:is|does|did|was|do you (?:open|close)))|days?|slots?|openings?|appointments?|availability)\b[^.?!\n]*",
     r"\bany (?:other )?(?:slots?|openings?|appointments?|availability|times?)\b(?! but)[^.?!\n]*",
     r"\bwhat(?:'s| is) (?:your )?(?:availability|available|open)\b[^.?!\n]*",
     r"\bwhen (?:can|could|may) (?:i|we)\b[^.?!\n]*",
     r"\bwhat do you have\b[^.?!\n]*",
     r"\bdo you have (?:any(?:thing)?|something|time|openings|availability)\b(?: (?:open|available|free|else|earlier|later))?[^.?!\n]*",
-    r"\b(?:que|cuales|otros?|otras?|hay|tienen?) (?:\w+ )?(?:horarios?|horas?|dias?|citas?|espacios?|disponib\w+)\b[^.?!\n]*",
+    r"\b(?:que|cuales|otros?|otras?|hay|tienen?) (?:\w+ )?(?:horarios?|horas|dias?|citas?|espacios?|disponib\w+)\b[^.?!\n]*",
     r"\bdisponibilidad\b[^.?!\n]*",
     r"\b(?:cuando|a que hora|que dia) (?:puedo|podria|podemos|podriamos)\b[^.?!\n]*",
 )
 _DECLINE = _rx(
+    r"^\W*(?:no|nope|nah)\W*$",
+    r"\bno,? (?:that'?s (?:wrong|not (?:it|right))|(?:eso )?(?:esta mal|no es correcto))\b",
     r"\b(?:no,? )?(?:none|neither|not any) of (?:those|these|them)\b(?: (?:work|works|are good)(?: for (?:me|us))?)?",
     r"\b(?:no,? )?(?:those|these|that|it|they|the times?) (?:\w+ )?(?:don'?t|doesn'?t|won'?t|do not|does not|will not) work(?: for (?:me|us))?",
     r"\b(?:i|we) (?:can'?t|cannot|can not) (?:make|do) (?:any|it|that|those|these|either|them)\b(?: of (?:those|these|them))?",
@@ -225,6 +227,8 @@ _DECLINE = _rx(
 )
 _CANNOT = _rx(r"\b(?:i|we) (?:can'?t|cannot) (?:do|make)\b", r"\bno puedo\b", r"\bno podemos\b")
 _CODE = _rx(
+    r"\bhow (?:do|can|would) (?:i|we) get (?:in|into|inside)\b[^.?!\n]*",
+    r"\bcomo (?:entro|entramos|(?:puedo|podemos) entrar|abro)\b[^.?!\n]*",
     r"\b(?:what(?:'s| is) )?(?:the )?(?:door|gate|lock ?box|key ?pad|entry|access|building|garage|front door) (?:code|pin|combo|combination)\b",
     r"\bcode (?:to|for) (?:the )?(?:[\w]+ )?(?:door|gate|building|lock ?box|unit|apartment|entrance)\b",
     r"\b(?:el |la )?(?:codigo|clave|contrasena|pin) (?:de acceso|del?|para)(?: la| el)?(?: \w+)?",
@@ -261,9 +265,17 @@ _FRUSTRATION = _rx(
     r"\bnadie (?:me |nos )?(?:estaba|contesta|contesto|llego|llama|llamo|responde|respondio|atendio|habia)\b[^.?!\n]*",
     r"\bperdida de tiempo\b",
 )
+_IDENTITY = _rx(
+    r"\b(?:are you|is this|am i (?:talking|speaking|chatting) (?:to|with)|i'?m talking to) (?:an? )?(?:real|human|bot|robot|person|ai|machine|computer)\b[^.?!\n]*",
+    r"\b(?:es|eres|es usted|usted es|hablo con|estoy hablando con) un[ao]? (?:robot|maquina|persona|bot|humano|computadora)\b[^.?!\n]*",
+)
+_ASKING = re.compile(
+    r"^\W*(?:(?:hi|hello|hey|hola|buen[oa]s(?: dias| tardes| noches)?|yes|yeah|si|y|and|so|a)\b\W*)*"
+    r"(?:do|does|did|is|are|was|can|could|will|would|what|where|who|how|when|why|which|cuant[oa]s?|cual(?:es)?|donde|quien(?:es)?|como|que|"
+    r"tienen?|hay|aceptan?|permiten?|puedo|pueden?|podrian?|esta[ns]?)\b"
+)
 _QUESTION = _rx(
-    r"\bare you (?:a |an )?(?:real|human|bot|robot|person|ai|machine)\b[^.?!\n]*",
-    r"\b(?:es|eres|usted es|hablo con) un[ao]? (?:robot|maquina|persona|bot|humano)\b[^.?!\n]*",
+    _IDENTITY.pattern,
     r"\bhow (?:much|many|long|far|big|old)\b[^.?!\n]*",
     r"\bwhat(?:'s| is| are) (?:the |your )?(?:rent|price|cost|deposit|address|fees?|pet|hours|square|total|lease|monthly)\b[^.?!\n]*",
     r"\bwhere (?:is|are|do)\b[^.?!\n]*",
@@ -475,7 +487,9 @@ class _Reader:
 
     def _widened(self, start: int, end: int) -> tuple[int, int, CalendarValue | None]:
         """A number that says something with the article before it ("las 3", "the 9th"), and its value."""
-        pronoun = re.search(r"(?:(?<=[ap]m)|(?<=:\d\d)|(?<=clock)) ones?$", self.flat[start:end])  # "the 3 pm one"
+        pronoun = re.search(
+            r"(?:(?<=[ap]m)|(?<=:\d\d)|(?<=clock)|(?<=day)) ones?$", self.flat[start:end]
+        )  # "the 3 pm one"
         end -= len(pronoun.group()) if pronoun else 0
         value = self._value(start, end)
         article = _ARTICLE.search(self.flat[:start])
@@ -548,8 +562,13 @@ class _Reader:
             ("human", _HUMAN),
             ("frustration", _FRUSTRATION),
         ):
-            if match := pattern.search(self.flat):
-                self._add(kind, *match.span())
+            asked = _IDENTITY.search(self.flat)
+            for match in pattern.finditer(self.flat):
+                if not (
+                    asked and asked.start() <= match.start() < asked.end()
+                ):  # "are you a real person" asks for nobody
+                    self._add(kind, *match.span())
+                    break
         for match in _QUESTION.finditer(self.flat):
             overlaps = any(start < match.end() and match.start() < end for _, start, end in self.intents)
             if not overlaps and not _REQUEST.search(match.group()):
@@ -755,6 +774,8 @@ class _Reader:
             self._add("request_tour", *self._line(self._visits()[0].start, self._visits()[-1].end))
         elif "?" in self.text and not _CANNOT.search(self.flat):
             self._add("question", *self._line(self.text.index("?"), self.text.index("?")))
+        elif _ASKING.match(self.flat):
+            self._add("question", 0, len(self.text))
         else:
             self._add("other", 0, len(self.text))
         if not self.intents:  # nothing but signs and emoji
