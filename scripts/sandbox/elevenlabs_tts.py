@@ -140,9 +140,13 @@ async def pieces(world: World, audio: bytes, cut: Callable[[], None]) -> AsyncIt
     size = PIECE_FRAMES * FRAME
     limit = ends.get("frames", 25) * FRAME if ends else len(audio)
     await world.pause((slow.get("seconds", 5.0) if slow else FIRST_BYTE_SECONDS) / world.speed)
+    clock = asyncio.get_running_loop().time
+    due = clock()
     for at in range(0, min(limit, len(audio)), size):
         yield audio[at : min(at + size, limit)]
-        await world.pause(size / 8000 / FASTER / world.speed)
+        due += size / 8000 / FASTER / world.speed
+        if due > clock():
+            await world.pause(due - clock())
     if drop:
         cut()
     elif stall:

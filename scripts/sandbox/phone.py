@@ -46,6 +46,8 @@ from scripts.sandbox.world import CallOver, NoSuchCall, Utterance, World
 OVER = frozenset({"completed", "busy", "failed", "no-answer", "canceled"})
 PATIENCE_MS = 30_000
 """How long the scenario functions wait, in media time."""
+SLACK = 15.0
+"""Seconds of wall time that a busy machine is allowed on top."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,15 @@ class Impatient(TimeoutError):
     """What the scenario waited for did not happen."""
 
 
+@dataclass(eq=False, slots=True)
+class _Waiter:
+    """Somebody who waits for `condition`, in media time until `deadline_ms`."""
+
+    condition: Callable[[], bool]
+    deadline_ms: int
+    met: asyncio.Future[bool]
+
+
 class _Hangup(Exception):
     """The document ends the call; `status` is its final one."""
 
@@ -143,7 +154,7 @@ class Call:
         self._reader = Reader()
         self._sounding_from: int | None = None
         self._sound_ms = -(10**9)
-        self._waiters: list[tuple[Callable[[], bool], asyncio.Future[bool]]] = []
+        self._waiters: list[_Waiter] = []
         self._verb: asyncio.Task[ET.Element | None] | None = None
         self._update: ET.Element | None = None
         self._hung_up = False
@@ -195,7 +206,7 @@ class Call:
 
     async def wait_heard(self, part: str, timeout_ms: int = 2 * PATIENCE_MS) -> int:
         """Returns the media time once the caller has heard words that contain `part` (case ignored)."""
-        await self.until(lambda: part.lower() in self.heard_text().lower(), f"to hear {part!r}", timeout_ms)
+        await self.until(lambda: part.lower() in self.heard_text().lower(), f"{part!r} to be heard", timeout_ms)
         return self.ms
 
     async def hang_up(self) -> None:
@@ -214,7 +225,7 @@ class Call:
     async def over(self, timeout_ms: int = 10 * PATIENCE_MS) -> str:
         """Waits for the end of the call; returns its final status."""
         if self._task is not None:
-            await asyncio.wait_for(asyncio.shield(self._task), timeout_ms / 1000 / self.world.speed + 5)
+            await asyncio.wait_for(asyncio.shield(self._task), timeout_ms / 1000 / self.world.speed + SLACK)
         return self.status
 
     # --- what a test reads ------------------------------------------------------------------------------------------
@@ -237,16 +248,19 @@ class Call:
             return
         if self.status in OVER:
             raise CallEnded(f"the call is over ({self.status}); waited for {what}; {self._tail()}")
-        waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._waiters.append((condition, waiter))
+        waiter = _Waiter(condition, self.ms + timeout_ms, asyncio.get_running_loop().create_future())
+        self._waiters.append(waiter)
+        met = False
         try:
-            met = await asyncio.wait_for(waiter, timeout_ms / 1000 / self.world.speed + 1)
+            met = await asyncio.wait_for(waiter.met, timeout_ms / 1000 / self.world.speed + SLACK)
         except TimeoutError:
-            raise Impatient(f"waited {timeout_ms} ms for {what}; {self._tail()}") from None
+            pass  # no media time passed: nothing else looked at the deadline
         finally:
-            self._waiters = [entry for entry in self._waiters if entry[1] is not waiter]
-        if not met:
+            self._waiters.remove(waiter)
+        if not met and self.status in OVER:
             raise CallEnded(f"the call ended ({self.status}) before {what}; {self._tail()}")
+        if not met:
+            raise Impatient(f"waited {timeout_ms} ms for {what}; {self._tail()}")
 
     def resource(self) -> Mapping[str, Any]:
         """The call as REST tells it."""
@@ -331,9 +345,12 @@ class Call:
         return spoken[0], spoken[-1] + FRAME_MS
 
     def _wake(self) -> None:
-        for condition, waiter in self._waiters:
-            if not waiter.done() and (met := condition()) | (self.status in OVER):
-                waiter.set_result(met)
+        for waiter in self._waiters:
+            if waiter.met.done():
+                continue
+            met = waiter.condition()
+            if met or self.status in OVER or self.ms > waiter.deadline_ms:
+                waiter.met.set_result(met)
 
     def _tail(self) -> str:
         last = ", ".join(f"{event.ms}:{event.kind}={event.detail!r}"[:120] for event in self.timeline[-12:])
@@ -378,6 +395,9 @@ class Call:
                 work = None if document is None or self._hung_up else _performing(self, document)
         except _Hangup as end:
             status = end.status
+        except Exception as error:
+            self.problem(0, f"the phone itself failed: {error!r}")
+            raise
         finally:
             if self._verb is not None:
                 self._verb.cancel()

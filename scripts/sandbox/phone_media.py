@@ -1,7 +1,8 @@
 """Twilio's side of one media stream: the frames that go out, the audio that is played, and how a line can misbehave.
 
-The stream's clock is its media: frame n leaves at n × 20 ms of media time, which is n × 20 ms / `World.speed` of wall
-time on an absolute clock (a late loop catches up, nothing is skipped). Playing follows the same clock: with each
+The stream's clock is its media: frame n is at n × 20 ms of media time. In real time (`World.speed` 1) frames leave on an
+absolute clock, as Twilio's do: a late loop catches up in a burst. Faster than that, a late loop lets media time slow
+down instead, so that a busy machine stretches a test and does not bend it. Playing follows the same clock: with each
 frame sent, 160 bytes of the buffer are played, so the playing position and `media.timestamp` never drift apart.
 
 `Playout` is the buffer (pure): marks come back when everything before them was played; `clear` empties it and returns
@@ -241,12 +242,14 @@ class Stream:
         self.leg.note("stream started", self.sid)
 
     async def _tick(self) -> None:
-        loop = asyncio.get_running_loop()
-        began, base, step = loop.time(), self.leg.ms, FRAME_MS / 1000 / self.world.speed
+        clock = asyncio.get_running_loop().time
+        base, step = self.leg.ms, FRAME_MS / 1000 / self.world.speed
+        due = clock()
         while True:
-            wait = began + self.frames * step - loop.time()
-            if wait > 0 or self.frames % 25 == 0:
-                await asyncio.sleep(max(wait, 0))
+            await asyncio.sleep(max(due - clock(), 0))
+            due += step
+            if self.world.speed > 1:
+                due = max(due, clock())  # late: media time slows down rather than come in a burst
             self.leg.ms = base + self.frames * FRAME_MS
             if self.manners.drop_after_ms is not None and self.frames * FRAME_MS >= self.manners.drop_after_ms:
                 self.drop()
@@ -255,10 +258,10 @@ class Stream:
             if self._clears and self._clears[0] <= self.leg.ms:
                 self._clears.popleft()
                 await self._echo(self.playout.clear())
-            piece, due = self.playout.play()
+            piece, marks = self.playout.play()
             self.leg.played(piece)
             self.frames += 1
-            await self._echo(due)
+            await self._echo(marks)
 
     async def _media(self, frame: bytes) -> None:
         self._sequence += 1

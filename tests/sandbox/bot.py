@@ -50,7 +50,7 @@ class Bot:
     """The gateway. `twiml`: path -> document; `posts`: the forms that came, by path; `frames`: what Twilio sent."""
 
     world: World
-    greeting: str = "Hello, how can I help you?"
+    greeting: str = "Hello."
     silence_ms: int = 500
     twiml: dict[str, str] = field(default_factory=lambda: {"/webhooks/twilio/voice": CONNECT, "/after": AFTER})
     reply: Callable[[str], str | None] = lambda text: f"You said {text}"
@@ -195,7 +195,7 @@ class Line:
 
 
 @asynccontextmanager
-async def line(speed: float = 8.0, **bot: Any) -> AsyncIterator[Line]:
+async def line(speed: float = 16.0, **bot: Any) -> AsyncIterator[Line]:
     """All of it on free ports of this machine, at `speed` times real time."""
     world = World(speed=speed)
     talker = Bot(world, **bot)

@@ -7,6 +7,7 @@ import base64
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -89,7 +90,7 @@ async def test_a_session_hears_growing_partials_and_one_commit() -> None:
         *partials, committed = await ears.until("committed_transcript")
         texts = [partial["text"] for partial in partials]
         assert len(texts) > 4
-        assert all(later.startswith(earlier) for earlier, later in zip(texts, texts[1:], strict=False))
+        assert all(later.startswith(earlier) for earlier, later in pairwise(texts))
         assert committed["text"] == LINE
         assert [seen.answer.decode() for seen in running.world.seen("elevenlabs", "stt.commit")] == [LINE]
 
@@ -103,7 +104,7 @@ async def test_words_come_with_times_and_confidence_when_asked() -> None:
         timed = (await ears.until("committed_transcript_with_timestamps"))[-1]
         words = [word for word in timed["words"] if word["type"] == "word"]
         assert [word["text"] for word in words] == LINE.split()
-        assert all(a["end"] <= b["start"] for a, b in zip(words, words[1:], strict=False))
+        assert all(a["end"] <= b["start"] for a, b in pairwise(words))
         assert all(word["logprob"] > -0.5 for word in words)
         assert timed["language_code"] == "en"
 
@@ -243,6 +244,15 @@ async def test_context_is_taken_on_the_first_chunk_only() -> None:
         assert (await ears.next())["message_type"] == "input_error"
 
 
+async def heard(running: Sandbox) -> list[dict[str, Any]]:
+    """Everything up to the commit of one spoken line."""
+    async with client(running) as ears:
+        await ears.next()
+        await ears.stream(audio(running.world))
+        await ears.send(b"", commit=True)
+        return await ears.until("committed_transcript")
+
+
 async def committed(running: Sandbox, query: str = QUERY + "&include_timestamps=true") -> list[dict[str, Any]]:
     """Everything that one spoken and committed line brings, partials left out."""
     async with client(running, query) as ears:
@@ -283,11 +293,8 @@ async def test_faults_of_a_session() -> None:
         async with client(running) as ears:
             assert (await ears.next())["message_type"] == "quota_exceeded"
         arm("elevenlabs.stt.drop", after=3)
-        async with client(running) as ears:
-            await ears.next()
-            with pytest.raises(ConnectionClosed):
-                await ears.stream(audio(running.world))
-                await ears.until("committed_transcript")
+        with pytest.raises(ConnectionClosed):
+            await heard(running)
         arm("elevenlabs.stt.unasked_commit", after=2)
         first, second = [message["text"] for message in await committed(running, QUERY)]
         assert f"{first} {second}" == LINE

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scripts.sandbox import speech, wav, watermark
+from scripts.sandbox import speech, watermark, wav
 from scripts.sandbox.world import World
 
 LINE = "I would like to see a two bedroom on Tuesday, please."
