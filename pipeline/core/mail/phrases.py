@@ -65,8 +65,17 @@ _DATE_START: Final = re.compile(
 ADDRESS: Final = re.compile(r"[\w.+%'=-]{1,80}@[\w-]{1,63}(?:\.[\w-]{1,63}){0,6}")
 YEAR: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 CLOCK: Final = re.compile(r"(?<!\d)\d{1,2}[:.h]\d\d(?!\d)")
-NUMERIC_DATE: Final = re.compile(r"(?<!\d)\d{1,4}([./-])\d{1,2}\1\d{1,4}(?!\d)")
+NUMERIC_DATE: Final = re.compile(r"(?<!\d)\d{1,4}([./-])(?:\d{1,2}|[^\W\d_]{3,4})\1\d{1,4}(?!\d)")
 _VERB_FIRST: Final = re.compile(r"\d\W{1,4}(?:uhr )?(?:schrieb|skrev|schreef) [^:]{2,80}[:：]$", re.IGNORECASE)
+_WRITER: Final = re.compile(
+    r"[^<>@:]{1,80}<[^<>\s]{3,120}>\s?(?:wrote|escribi[oó]|ha escrito|schrieb|a écrit)\s?[:：]$|"
+    r"(?:quoting|citando a|zitat von) [^<>@:]{1,80}<[^<>\s]{3,120}>\s?[:：]$",
+    re.IGNORECASE,
+)
+"""A writer with an address in brackets who wrote, and nothing else in the line."""
+_QUOTING: Final = re.compile(
+    r"(?:quoting|citando a|mensaje citado por|zitat von|citation de|citando)\s.{2,90}[:：]$", re.IGNORECASE
+)
 _BROKEN: Final = re.compile(r"[?!]\s+\S|\w{5,}\.\s+[A-ZÁÉÍÓÚ¿¡]")  # a sentence ends in it, which no attribution does
 _MIDLINE: Final = re.compile(
     r"(?<=\S)\s(?=(?:On\s(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}\.?,?\s|"
@@ -92,6 +101,12 @@ _SEPARATOR: Final = re.compile(
     re.IGNORECASE,
 )
 _BARE_FORWARD: Final = re.compile(rf"[\s>*]{{0,8}}(?:{_FORWARDED})\s?[:：]\s*$", re.IGNORECASE)
+_DASHED_WRITER: Final = re.compile(r"-{2,12}\s?[^-].{0,90}\b(?:wrote|escribi[oó])\W{0,3}-{2,12}$", re.IGNORECASE)
+_REPLY_ABOVE: Final = re.compile(
+    r"[-=#*_]{2,30}\W{0,4}(?:please |por favor,? )?(?:(?:type|write|enter) your (?:reply|response)|reply|respond|escrib[ae] su respuesta|respond[ae]|conteste)"
+    r" (?:only )?(?:above|arriba de|por encima de|encima de)\b.{0,60}$",
+    re.IGNORECASE,
+)
 _PROCESSED: Final = re.compile(r"original message processed by \S", re.IGNORECASE)
 _OWN_MARKER: Final = re.compile(r"\s{0,8}##-{1,3}.{0,120}-{1,3}##\s*$")
 _RULE: Final = re.compile(r"\s{0,8}(?:_{5,}|-{5,}|={3,}|\*{5,}|—{5,}|─{5,})\s*$")
@@ -198,8 +213,11 @@ def inline_headers(line: str) -> int:
 
 def separator(line: str) -> Literal["original", "forward"] | None:
     """Whether the line announces an original message or a forwarded one ("-----Mensaje original-----")."""
-    if line[:1] in "-_=—–>*" and (found := _SEPARATOR.match(line)):
-        return "original" if found.group(1) else "forward"
+    if line[:1] in "-_=—–>*#":
+        if found := _SEPARATOR.match(line):
+            return "original" if found.group(1) else "forward"
+        if _DASHED_WRITER.match(line) or _REPLY_ABOVE.match(line):
+            return "original"
     if line.endswith((":", "：")) and _BARE_FORWARD.match(line):
         return "forward"
     return "original" if line[:1] in "Oo" and _PROCESSED.match(line) else None
@@ -247,11 +265,13 @@ def attributes(stretch: str, quote_follows: bool) -> bool:
 
     `quote_follows`: the next line with text is marked as quoted, so that less evidence is enough.
     """
-    bare = stretch.strip().lstrip("-*– \ufeff").rstrip()
+    bare = stretch.strip().lstrip("-*–[ \ufeff").rstrip()
     dashed = bare.endswith("--") or stretch.strip().startswith("---")
     bare = bare.rstrip("-–*_ ")
     colon = bare.endswith((":", "："))
     address = ADDRESS.search(bare) if "@" in bare else None
+    if address and _WRITER.match(bare):
+        return True
     starts = bool(_INTRO.match(bare) or _DATE_START.match(bare))
     if not (starts or address):
         return False
@@ -275,7 +295,7 @@ def attributes(stretch: str, quote_follows: bool) -> bool:
 def names_writer(line: str) -> bool:
     """Whether a line does nothing but say who wrote what follows, without a date ("Ana Gil <a@b.example> escribió:")."""
     verb = _verb_end(line)
-    ends = verb is not None and line[verb:].strip() in (":", "：")
+    ends = (verb is not None and line[verb:].strip() in (":", "：")) or bool(_QUOTING.match(line))
     return ends and len(line) <= 100 and not _TO_ME.search(line) and not _BROKEN.search(line)
 
 

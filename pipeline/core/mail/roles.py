@@ -245,7 +245,7 @@ class _Announcements:
             hints |= _hints(row)
             if len(joined) > _MATCHED:
                 return None
-            if hints & phrases.NAMED and hints & phrases.DIGIT and self._try(joined, quote_follows):
+            if hints & phrases.NAMED and (hints & phrases.DIGIT or "@" in joined) and self._try(joined, quote_follows):
                 return self._widened(start, joined, quote_follows)
         return None
 
