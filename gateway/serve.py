@@ -29,7 +29,7 @@ class Server:
         self.clara = clara
         config = uvicorn.Config(
             make_app(clara), log_config=None, access_log=False, ws_max_size=64 * 1024, proxy_headers=False, lifespan="on",
-            timeout_graceful_shutdown=None,
+            timeout_graceful_shutdown=max(1, int(clara.settings.drain)),
         )  # fmt: skip
         config.load()
         self._server = uvicorn.Server(config)

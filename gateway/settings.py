@@ -52,6 +52,7 @@ class Settings:
     smtp_security: Literal["none", "starttls", "tls"]
     mail_path_secret: str = field(repr=False)
     mail_header_secret: str = field(repr=False)
+    drain: float
     media_speed: float
     poll: float
     turn_lease: float
@@ -86,6 +87,7 @@ VARIABLES = (
     Variable("CLARA_SEND_LEASE", "seconds after which the provider is asked what became of a send that nobody reports on", "30", ""),
     Variable("CLARA_ABSENT_AFTER", "seconds after which a provider that does not know a message is believed, and it is sent again", "120", ""),
     Variable("CLARA_UNKNOWN_GIVE_UP", "seconds after which a send of unknown outcome goes to a person", "600", ""),
+    Variable("CLARA_DRAIN", "seconds that a stop waits for live calls and running turns to end", "600", ""),
     Variable("CLARA_MEDIA_SPEED", "speed of the call clock (sandbox only)", "1", ""),
     Variable("TWILIO_ACCOUNT_SID", "Twilio account", None, "voice,sms"),
     Variable("TWILIO_AUTH_TOKEN", "Twilio auth token; two, comma-separated, while one is being rotated", None, "voice,sms"),
@@ -173,6 +175,7 @@ def load(environ: Mapping[str, str]) -> Settings:
         smtp_security=_security(get("SMTP_SECURITY")),
         mail_path_secret=get("CLARA_MAIL_PATH_SECRET"),
         mail_header_secret=get("CLARA_MAIL_HEADER_SECRET"),
+        drain=_number("CLARA_DRAIN", get("CLARA_DRAIN"), float),
         media_speed=_number("CLARA_MEDIA_SPEED", get("CLARA_MEDIA_SPEED"), float),
         poll=_seconds("CLARA_POLL", get("CLARA_POLL")),
         turn_lease=_seconds("CLARA_TURN_LEASE", get("CLARA_TURN_LEASE")),

@@ -151,7 +151,7 @@ async def call_story(stage: Stage, wav: Path) -> None:
     call = await phone.place(CALLER, CAMELLIA, "en")
     told = _Told(show, call)
     await call.wait_clara_speaking()
-    await _says(told, call, "Hi, can I see an apartment tomorrow afternoon?", interrupt_after=1800)
+    await _says(told, call, "Hi, can I see an apartment tomorrow afternoon?", interrupt_after=900)
     await call.wait_heard("Which one suits you")
     await call.wait_clara_silent(900)
     told.clara()

@@ -92,7 +92,7 @@ async def running(
     await sandbox.start()
     url = database_url or f"sqlite:///{tmp_path}/clara.db"
     env = environment(
-        sandbox.describe(), CLARA_DATABASE_URL=url, CLARA_POLL="0.1", CLARA_MEDIA_SPEED=str(speed), **variables
+        sandbox.describe(), CLARA_DATABASE_URL=url, CLARA_POLL="0.1", CLARA_DRAIN="2", CLARA_MEDIA_SPEED=str(speed), **variables
     )
     settings = load(env)
     properties = {name: dataclasses.replace(prop, burst_seconds=burst) for name, prop in settings.properties.items()}
