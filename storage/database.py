@@ -71,15 +71,16 @@ class SqlDatabase:
     """Stands behind `pipeline.ports.Database`.
 
     `url`: `sqlite:////absolute/file` or `postgresql://…`. `offset`: see `Offset`. `connections`: writing ones on PostgreSQL, and reading ones on
-    either. Make it inside the running loop; end it with `close`.
+    either. `slow`: seconds after which a function is reported. Make it inside the running loop; end it with `close`.
     """
 
-    def __init__(self, url: str, *, offset: Offset = 0.0, connections: int = 8) -> None:
+    def __init__(self, url: str, *, offset: Offset = 0.0, connections: int = 8, slow: float = SLOW) -> None:
         parsed = sync_url(url)
         postgres = parsed.get_backend_name() == "postgresql"
         self._backend: _Backend = (_Postgres if postgres else _Sqlite)(parsed, _shift(offset), connections)
         self._running: set[asyncio.Future[Any]] = set()
         self._closed = False
+        self._slow = slow
 
     async def transact(self, fn: Callable[Concatenate[Tx, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Runs `fn` in a writing transaction; see the module for what is retried."""
@@ -99,7 +100,7 @@ class SqlDatabase:
     async def _run(self, fn: Callable[..., Any], body: Callable[[Tx], R], door: _Door) -> R:
         if self._closed:
             raise StorageUnavailable("the database is closed")
-        work = _Work(fn, body)
+        work = _Work(fn, body, self._slow)
         task = asyncio.ensure_future(_persist(work, door))
         self._running.add(task)
         task.add_done_callback(self._done)
@@ -123,10 +124,11 @@ class _Withdrawn(Exception):
 class _Work:
     """One function on its way: it can be withdrawn until it starts."""
 
-    def __init__(self, fn: Callable[..., Any], body: Callable[[Tx], Any]) -> None:
+    def __init__(self, fn: Callable[..., Any], body: Callable[[Tx], Any], slow: float) -> None:
         self.name = getattr(fn, "__qualname__", repr(fn))
         self.repeatable = bool(getattr(fn, "repeatable", False))
         self._body = body
+        self._slow = slow
         self._started = False
         self._withdrawn = False
         self._deciding = threading.Lock()  # between the loop's thread and the writer's
@@ -149,7 +151,7 @@ class _Work:
             return self._body(tx)
         finally:
             took = time.monotonic() - began
-            if took > SLOW:
+            if took > self._slow:
                 log.warning("storage.slow", extra={"function": self.name, "duration_s": round(took, 3)})
 
 
