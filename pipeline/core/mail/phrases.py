@@ -181,7 +181,7 @@ def is_unmarked(line: str) -> bool:
     if line.endswith((":", "：")):
         rest = line[1:].strip(" \t:：").casefold()
         return not rest or rest in _VERB_WORDS or rest == "a écrit"
-    return bool(_DECORATION.match(line))
+    return line.endswith("<<") and bool(_DECORATION.match(line))
 
 
 def has_colon(line: str) -> bool:

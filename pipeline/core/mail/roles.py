@@ -20,7 +20,7 @@ Pure: no I/O, no clock. It never repairs, translates or re-orders what was writt
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Literal
@@ -83,6 +83,8 @@ class _Row:
     """Whether it begins a paragraph."""
     hints: int = -1
     """What `phrases.hints` says of it, once asked."""
+    said: list[str] | None = None
+    """Its words in normal form, once asked."""
     label: tuple[str, str] | Literal[False] | None = False
     """The header-like label and its value, None for none, False where nobody asked."""
 
@@ -103,19 +105,16 @@ def label(text: str, sent: Sequence[str] = ()) -> Labelled:
 def label_marked(text: str, marks: Sequence[Role | None], sent: Sequence[str] = ()) -> Labelled:
     """As `label`, for text whose n-th line is known to be quoted or a signature where `marks[n]` says so (from HTML)."""
     rows = _rows(text, marks)
-    beyond = rows.pop() if len(rows) > MAX_LINES else None
+    beyond = rows.pop() if rows and rows[-1].role is Role.QUOTED else None
     _mark_history(rows)
     _mark_wrapped_quotes(rows)
     _mark_own(rows, sent)
     _mark_endings(rows)
-    if beyond:
-        beyond.role = Role.QUOTED
-        rows.append(beyond)
-    return _labelled(rows)
+    return _labelled([*rows, beyond] if beyond else rows)
 
 
 def _rows(text: str, marks: Sequence[Role | None]) -> list[_Row]:
-    """The lines of the text; what lies beyond the limits is the last row, whole, past `MAX_LINES` others."""
+    """The lines of the text; what lies beyond the limits is one last row, already history."""
     rows: list[_Row] = []
     at = 0
     blank = True
@@ -131,8 +130,7 @@ def _rows(text: str, marks: Sequence[Role | None]) -> list[_Row]:
         at += len(raw)
         blank = not core
     if at < len(text):
-        rows.extend(_Row("", at, "", False) for _ in range(MAX_LINES - len(rows)))
-        rows.append(_Row(text[at:], at, "beyond", False))
+        rows.append(_Row(text[at:], at, "beyond", True, Role.QUOTED))
     return rows
 
 
@@ -434,7 +432,7 @@ def _mark_own(rows: list[_Row], sent: Sequence[str]) -> None:
     ours = [False] * len(rows)
     text = [n for n, row in enumerate(rows) if row.core]
     for before, n in zip([-1, *text], text, strict=False):
-        ours[n] = rows[n].role is None and own.wrote(rows[n].core, before >= 0 and ours[before] and not rows[n].opens)
+        ours[n] = rows[n].role is None and own.wrote(_said(rows[n]), before >= 0 and ours[before] and not rows[n].opens)
     at = 0
     while at < len(text):
         run = at
@@ -453,7 +451,12 @@ def _split_own(rows: list[_Row], own: _Own) -> None:
     """Takes our own words out of lines into which a mail program or a person has put them ("You said: …")."""
     for at in range(len(rows) - 1, -1, -1):
         row = rows[at]
-        if row.role is not None or len(row.text) < _OWN_RUN * 3 or own.wrote(row.core, False):
+        if (
+            row.role is not None
+            or len(row.text) < _OWN_RUN * 3
+            or not own.touches(_said(row))
+            or own.wrote(_said(row), False)
+        ):
             continue
         pieces: list[_Row] = []
         done = 0
@@ -463,6 +466,16 @@ def _split_own(rows: list[_Row], own: _Own) -> None:
             done = end
         if pieces:
             rows[at : at + 1] = [piece for piece in [*pieces, _part(row, done, len(row.text))] if piece.text]
+
+
+def _said(row: _Row) -> list[str]:
+    if row.said is None:
+        row.said = _WORD.findall(normalise(row.core))
+    return row.said
+
+
+def _shingles(words: list[str]) -> Iterator[tuple[str, ...]]:
+    return zip(*(words[n:] for n in range(_SHINGLE)), strict=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -476,17 +489,20 @@ class _Own:
     @classmethod
     def of(cls, sent: Sequence[str]) -> _Own:
         bodies = [_WORD.findall(normalise(body[:_OWN_CHARS])) for body in sent]
-        shingles = {s for words in bodies for s in zip(*(words[n:] for n in range(_SHINGLE)), strict=False)}
+        shingles = {s for words in bodies for s in _shingles(words)}
         lines = {" ".join(_WORD.findall(normalise(line))) for body in sent for line in body[:_OWN_CHARS].splitlines()}
         return cls(frozenset(shingles), frozenset(lines), " ".join(f" {' '.join(words)} " for words in bodies))
 
-    def wrote(self, core: str, follows: bool) -> bool:
+    def wrote(self, words: list[str], follows: bool) -> bool:
         """Whether we wrote these words; `follows`: below words of ours, where the short end of a line counts too."""
-        words = _WORD.findall(normalise(core))
         if len(words) < _SHINGLE:
             said = " ".join(words)
             return said in self.lines or (follows and bool(said) and f" {said} " in self.words)
-        return all(s in self.shingles for s in zip(*(words[n:] for n in range(_SHINGLE)), strict=False))
+        return all(s in self.shingles for s in _shingles(words))
+
+    def touches(self, words: list[str]) -> bool:
+        """Whether any words in a row are ours."""
+        return any(s in self.shingles for s in _shingles(words))
 
     def runs(self, text: str) -> list[tuple[int, int]]:
         """Where in the text at least `_OWN_RUN` words of ours stand in a row."""
