@@ -29,7 +29,7 @@ from pipeline.core.mail import phrases
 from pipeline.core.text import normalise
 
 MAX_CHARS: Final = 1_000_000
-MAX_LINES: Final = 10_000
+MAX_LINES: Final = 5_000
 GAP: Final = "[…]"
 _MATCHED: Final = 600  # characters of a line that are looked at
 _JOINED: Final = 6  # lines over which an attribution may be wrapped
