@@ -40,7 +40,7 @@ def _zone(row: dict[str, Any]) -> ZoneInfo:
     name = _string(row, "tz")
     try:
         return ZoneInfo(name)
-    except (ValueError, OSError):
+    except (ValueError, OSError, KeyError):  # ZoneInfoNotFoundError is a KeyError
         raise ValueError(f"'tz' must be an IANA time zone, not {name!r}") from None
 
 

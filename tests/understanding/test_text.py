@@ -64,7 +64,9 @@ def test_the_occurrence_picks_the_place() -> None:
     assert find_span(text, "friday", 0) is None
 
 
-@pytest.mark.parametrize(("text", "span"), [("at \u00bd past", "1"), ("\ufb01rst", "i"), ("Fr\u0456day", "friday"), ("Friday", " ")])
+@pytest.mark.parametrize(
+    ("text", "span"), [("at \u00bd past", "1"), ("\ufb01rst", "i"), ("Fr\u0456day", "friday"), ("Friday", " ")]
+)
 def test_no_character_is_cut_and_no_look_alike_passes(text: str, span: str) -> None:
     """A span inside one character, in other letters, or of white space alone stands nowhere."""
     assert find_span(text, span) is None
@@ -73,7 +75,9 @@ def test_no_character_is_cut_and_no_look_alike_passes(text: str, span: str) -> N
 @given(st.text(max_size=40), st.integers(0, 40), st.integers(1, 12))
 def test_what_stands_in_a_text_is_found_in_it(text: str, start: int, length: int) -> None:
     """Each piece of ordinary text is found, and what is found there has the same normal form."""
-    plain = "".join(char for char in text if char.isalnum() and normalise(char) == char.casefold() and len(char.casefold()) == 1)
+    plain = "".join(
+        char for char in text if char.isalnum() and normalise(char) == char.casefold() and len(char.casefold()) == 1
+    )
     span = plain[start : start + length]
     place = find_span(plain, span)
     if not normalise(span):

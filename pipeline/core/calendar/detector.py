@@ -50,7 +50,7 @@ def detect(text: str, locales: Sequence[str]) -> tuple[Expression, ...]:
 
 def detect_in(text: str, books: Sequence[PhraseBook]) -> tuple[Expression, ...]:
     """`detect` with phrase books in hand."""
-    found = [expression for phrases in books for expression in _Text(text, phrases).expressions()]
+    found = [expression for phrases in books for expression in _Text(text, phrases, books).expressions()]
     found.sort(key=lambda e: (e.start, -e.end))
     kept: list[Expression] = []
     for expression in found:
@@ -64,9 +64,12 @@ def detect_in(text: str, books: Sequence[PhraseBook]) -> tuple[Expression, ...]:
 class _Text:
     """One text under one phrase book."""
 
-    def __init__(self, text: str, phrases: PhraseBook) -> None:
+    def __init__(self, text: str, phrases: PhraseBook, books: Sequence[PhraseBook]) -> None:
         self.text = text
         self.book = phrases
+        # what numbers count and label is told by the text's language, which may be that of another book
+        self.counted = frozenset[str]().union(*(other.words["counted"] for other in books))
+        self.labels = frozenset[str]().union(*(other.words["labels"] for other in books))
         unseen = phrases.words["unseen"]
         self.tokens: list[Token] = [
             token._replace(key="?") if token.key in unseen else token for token in phrases.tokens(text)
@@ -80,16 +83,14 @@ class _Text:
         at = 0
         while at < len(self.tokens):
             found = self._at(at)
-            if found is None:
-                at += 1
-                continue
-            out += [self._expression(piece) for piece in self._pieces(found)]
-            at = found.last
+            if found and not self._labelled(at):
+                out += [self._expression(piece) for piece in self._pieces(found)]
+            at = found.last if found else at + 1
         return out
 
     def _at(self, at: int) -> _Found | None:
         """The longest expression that begins with token `at`."""
-        if not self.sentences.items(at) or self._labelled(at):
+        if not self.sentences.items(at):
             return None
         sides = self._sides(at)
         best = next((found for side in sides if (found := self._single(side))), None)
@@ -110,6 +111,11 @@ class _Text:
 
     def _single(self, side: Side) -> _Found | None:
         return _Found(side.items[0].start, side.items[-1].end, side.items) if self._speaks(side) else None
+
+    def _only_links(self, at: int) -> bool:
+        if self.tokens[at].key in self.book.words["articles"]:
+            return True
+        return any(end == at + 1 and use in ("joiner", "article", "at") for end, use in self.sentences.links(at))
 
     def _whole(self, side: Side) -> bool:
         """Whether no number or weak word at an end of a side belongs to what stands around it. (Each shorter side is
@@ -142,9 +148,7 @@ class _Text:
     def _expression(self, found: _Found) -> Expression:
         """Begins with the first word that is more than a link: spans of facts hold "August 20", not "the August 20"."""
         at = found.first
-        while at < found.last - 1 and any(
-            end == at + 1 and use in ("joiner", "article", "at") for end, use in self.sentences.links(at)
-        ):
+        while at < found.last - 1 and self._only_links(at):
             at += 1
         kind: Kind = "range" if found.ranged else _kind(found.items)
         return Expression(self.tokens[at].start, self.tokens[found.last - 1].end, kind)
@@ -258,7 +262,7 @@ class _Text:
         keys = [token.key for token in self.tokens[item.start : item.end]]
         if reading.month is None:
             return self._alone_in_month(item, side, keys)
-        if len(keys) == 1:
+        if keys == ["#8"]:
             return len(side.items) > 1
         if "/" in keys and keys.count("/") == 1 and reading.year is None and len(keys) == 3:
             small = all(token.value <= 4 for token in self.tokens[item.start : item.end : 2])
@@ -277,7 +281,8 @@ class _Text:
         if not isinstance(item.value, NamedMonth):
             return True
         if item.end - item.start == 1:
-            return self._in_company(item) or self._free(item.end)
+            weak = self.tokens[item.start].key in self.book.words["weak"]
+            return self._free(item.end) if weak else self._in_company(item) or self._free(item.end)
         return any(token.key[0] != "#" and len(token.key) > 1 for token in self.tokens[item.start : item.end])
 
     # ── What stands around ───────────────────────────────────────────────────────────────────────────────────────────
@@ -287,15 +292,18 @@ class _Text:
         if not at:
             return False
         before, here = self.tokens[at - 1], self.tokens[at]
-        if before.key in self.book.words["labels"] and not self._stop_after(at):
+        if self._stop_after(at):
+            return False
+        if before.key in self.labels:
             return here.key[0] == "#" or here.key in self.book.words["weak"]
+        if before.key in self.book.words["titles"]:
+            return True
         return here.key[0] == "#" and here.glued and before.key not in ("@", "-", "~")
 
     def _in_company(self, item: Item) -> bool:
         """Whether the word before settles that a weak word is a date: "in May", "on the first"."""
-        return item.start > 0 and any(
-            self.tokens[at].key in self.book.words["company"] for at in range(max(0, item.start - 2), item.start + 1)
-        )
+        before = item.start and not self._stop_after(item.start) and self.tokens[item.start - 1].key
+        return bool(before) and before in self.book.words["company"]
 
     def _counts(self, item: Item) -> bool:
         """Whether the last thing on a side is a number that counts or numbers what follows."""
@@ -303,7 +311,7 @@ class _Text:
             return False
         numeric = item.kind in ("number", "loose") or self.tokens[item.end - 1].key[0] == "#"
         following = self.tokens[item.end]
-        if following.key in self.book.words["counted"]:
+        if following.key in self.counted:
             return numeric or item.kind == "day"
         return numeric and following.glued and following.key not in ("-", "/", ".")
 
@@ -312,7 +320,7 @@ class _Text:
         if end >= len(self.tokens) or self._stop_after(end):
             return True
         key = self.tokens[end].key
-        if key in self.book.words["counted"] or key[0] in "#?/.":
+        if key in self.counted or key[0] in "#?/.":
             return False
         return key in self.book.words["onward"] or bool(self.sentences.items(end) or self.sentences.links(end))
 

@@ -645,5 +645,5 @@ PHRASES: dict[str, dict[str, Meaning]] = {
 }
 """Tables whose keys are meanings, with the slots that each needs."""
 
-LISTS = ("ordinal_suffix", "fused", "unseen", "weak", "company", "counted", "labels", "onward")
+LISTS = ("ordinal_suffix", "fused", "unseen", "weak", "company", "counted", "labels", "titles", "articles", "onward")
 """Tables that are plain lists of words."""

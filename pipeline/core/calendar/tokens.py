@@ -20,6 +20,7 @@ _INVISIBLE = "\u00ad\u034f\u061c\u200b-\u200f\u2060\ufeff\ufe00-\ufe0f"
 _MARKS = "\u0300-\u0304\u0306\u0308\u030a-\u030c\u0327\u0328"
 _TOKEN = re.compile(
     r"(?P<clock>(?<!\d)\d{1,2}:\d\d(?::\d\d)?(?![\d:]))"
+    r"|(?P<parted>(?<=\d)[Tt](?=\d\d:\d\d))"  # 2026-08-20T15:00
     r"|(?P<year>(?<!\w)['\u2019]\d\d(?!\w))"
     r"|(?P<digits>\d+)"
     rf"|(?P<word>[^\W\d_](?:[^\W\d_]|[{_MARKS}{_INVISIBLE}])*)"
@@ -77,6 +78,8 @@ class Tokeniser:
             kind = match.lastgroup
             start, stop = match.span()
             glued = end == start
+            if kind == "parted":
+                continue
             if kind == "digits":
                 tokens.append(_number(match.group(), start, stop, glued))
             elif kind == "year":
