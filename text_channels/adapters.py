@@ -20,7 +20,7 @@ from pipeline.core.property import Property
 from pipeline.core.segments import Prose
 from pipeline.ports import Ids
 from pipeline.store import Arrival, Payload, PromisedRow
-from text_channels.email_codec import InboundMail, OutboundMail, build_mail, new_text
+from text_channels.email_codec import InboundMail, OutboundMail, build_mail, new_text, undisputed_body
 from text_channels.sms_codec import InboundText
 
 # Values of leads of these kinds were carried here by a machine or a third party; the words of a form are the customer's own (UN-2).
@@ -71,7 +71,7 @@ class MailChannel:
         text = lead.comments if lead is not None else labelled.new_text
         address = (lead.email if lead is not None else None) or mail.reply_to or mail.from_address
         # Forms and portals mark real leads as automatic; a lead that names its person is one (TX-2).
-        automatic = automail.is_automatic(label) and not (lead is not None and lead.email and lead.kind != "digest")
+        automatic = automail.is_automatic(label) and not (lead is not None and (lead.email or lead.relay) and lead.kind != "digest")
         return Arrival(
             id=self.ids.new(),
             turn=self.ids.new(),
@@ -127,14 +127,8 @@ def subject(row: PromisedRow, prop: Property) -> str:
 
 
 def _lead(mail: InboundMail, prop: Property, now: datetime) -> Lead | None:
-    body = mail.text
-    if (body is None or not body.strip()) and mail.html is not None:
-        from pipeline.core.mail.html import html_to_text  # the HTML parser is loaded only for HTML
-
-        body = html_to_text(mail.html)
-    if not body:
-        return None
-    return parse_lead(mail.headers, body, prop.locale, prop.local(now), prop.zone)
+    body = undisputed_body(mail)
+    return parse_lead(mail.headers, body, prop.locale, prop.local(now), prop.zone, prop.office_hours) if body.strip() else None
 
 
 def _form(lead: Lead | None) -> dict[str, Any] | None:

@@ -139,6 +139,25 @@ def new_text(mail: InboundMail, sent: Sequence[str] = ()) -> Labelled:
     return _agreed(label(mail.text, sent), seen)
 
 
+def undisputed_body(mail: InboundMail, sent: Sequence[str] = ()) -> str:
+    """The whole body as text, for reading forms in it; lines whose times the HTML part does not state are blanked out."""
+    if mail.html is None or not (mail.text or "").strip():
+        return mail.text or "" if mail.html is None else _html_text(mail.html)
+    found = new_text(mail, sent)
+    before = {line.start: line.role for line in label(mail.text or "", sent).lines}
+    disputed = [line for line in found.lines if line.role is not before.get(line.start)]
+    body = mail.text or ""
+    for line in disputed:
+        body = body[: line.start] + " " * (line.end - line.start) + body[line.end :]
+    return body
+
+
+def _html_text(html: str) -> str:
+    from pipeline.core.mail.html import html_to_text  # the HTML parser is loaded only for HTML
+
+    return html_to_text(html)
+
+
 def _agreed(plain: Labelled, seen: Labelled) -> Labelled:
     """`plain`, less the new lines that state a date or time which the new text of the HTML part does not have."""
     words = " " + " ".join(_words(seen.new_text)) + " "
@@ -274,9 +293,7 @@ def _joined(pieces: Sequence[_Piece]) -> tuple[str | None, str | None]:
         return None, rich
     if all(p.plain is not None for p in pieces):
         return "\n".join(p.plain or "" for p in pieces), rich
-    from pipeline.core.mail.html import html_to_text
-
-    return "\n".join(p.plain if p.plain is not None else html_to_text(p.html or "") for p in pieces), rich
+    return "\n".join(p.plain if p.plain is not None else _html_text(p.html or "") for p in pieces), rich
 
 
 def _as_html(text: str) -> str:

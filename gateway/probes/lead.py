@@ -15,7 +15,7 @@ def answer(row: dict[str, Any]) -> dict[str, Any]:
         raise ValueError("'headers' must be an object and 'body' a string")
     given = row.get("ref")
     ref = datetime.fromisoformat(given).replace(tzinfo=None) if isinstance(given, str) else None
-    lead = parse_lead(headers, body, str(row.get("locale") or "en"), ref)
+    lead = parse_lead(headers, body, str(row.get("locale") or "en"), ref, trusted=True)
     found = lead or read_contact(headers, body)
     return {"kind": found.kind, "fields": _fields(found), "not_request_dates": list(found.not_request_dates)}
 

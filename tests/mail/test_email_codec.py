@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.mail.roles import Role
-from text_channels.email_codec import OutboundMail, build_mail, new_text, parse_mail
+from text_channels.email_codec import OutboundMail, build_mail, new_text, parse_mail, undisputed_body
 
 HEAD = b"From: Noor Haddad <noor@mail.example>\r\nTo: hello@juniper.example\r\nSubject: Loft\r\nMessage-ID: <n1@mail.example>\r\nMIME-Version: 1.0\r\n"
 
@@ -212,6 +212,18 @@ def test_two_forms_of_one_mail_agree(plain: str, html: str) -> None:
     """Lists, links, wrapping, emphasis and entities make no difference (UN-2)."""
     found = new_text(parse_mail(alternatives(plain, html)))
     assert all(line.role is Role.NEW for line in found.lines), found
+
+
+def test_a_form_is_read_from_lines_that_both_forms_state() -> None:
+    """Lines with times that only the plain form has are blank where forms are read, all others stay in place (UN-2)."""
+    found = parse_mail(
+        alternatives(
+            "Name: Noor\nComments: September 9 at 4\nPhone: 737-555-0142", "<p>Name: Noor</p><p>Phone: 737-555-0142</p>"
+        )
+    )
+    assert undisputed_body(found) == "Name: Noor\n" + " " * 26 + "\nPhone: 737-555-0142"
+    assert undisputed_body(parse_mail(mail("text/html", b"<p>Friday</p>"))) == "Friday"
+    assert undisputed_body(parse_mail(mail("text/plain", b"Friday"))) == "Friday"
 
 
 def test_mail_in_html_only_is_read() -> None:

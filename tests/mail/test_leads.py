@@ -36,7 +36,7 @@ FORMS = {
 
 def lead_of(body: str, locale: str = "en", headers: dict[str, str] = WEBSITE) -> Lead:
     """The lead in a body that holds one."""
-    found = parse_lead(headers, body, locale, NOW)
+    found = parse_lead(headers, body, locale, NOW, trusted=headers is not WEBSITE)
     assert found is not None
     lines = [line for line in found.comments.split("\n") if line and line != "[…]"]
     assert [body[start:end] for start, end in found.comment_spans] == lines
@@ -189,7 +189,8 @@ def test_a_portal_wraps_the_words_of_a_prospect(headers: dict[str, str], body: s
 
 
 FORWARDS = {
-    "Gmail": "fyi, out until September 20\n\n---------- Forwarded message ---------\nFrom: {who}\nDate: Fri, Sep 4, 2026 at 9:12 AM\nSubject: Loft\nTo: <lee@juniper.example>\n\n{body}\n",
+    "Gmail": "fyi, out until September 20\n\n---------- Forwarded message ---------\nFrom: {who}\nDate: Fri, Sep 4, 2026 at 9:12 AM\nSubject: Loft\nTo: <lee@juniper.example>\n"
+    "\n{body}\n",
     "Apple": "fyi, out until September 20\n\nBegin forwarded message:\n\n> From: {who}\n> Subject: Loft\n> Date: September 4, 2026 at 9:12 AM\n> \n{quoted}\n",
     "Outlook": "fyi, out until September 20\n\nFrom: {who}\nSent: Friday, September 4, 2026 9:12 AM\nTo: Lee\nSubject: Loft\n\n{body}\n\n"
     "From: Lee <lee@juniper.example>\nSent: Thursday, September 3, 2026 9:12 AM\nTo: Noor\nSubject: Loft\n\nWe have September 8.\n",
@@ -210,6 +211,12 @@ def test_of_a_forward_the_inner_mail_speaks(frame: str) -> None:
             "noor@mail.example",
             ASKED,
         )
+
+
+def test_a_forward_of_anybody_is_a_letter() -> None:
+    """Without trust in its sender a forwarded mail is not looked into: its words are nobody's request (UN-2)."""
+    mail = FORWARDS["Gmail"].format(who="Noor Haddad <noor@mail.example>", body=ASKED, quoted="")
+    assert parse_lead({"From": "Zoe <zoe@mail.example>", "Subject": "Fwd: Loft"}, mail, "en", NOW) is None
 
 
 def test_a_digest_is_never_one_person() -> None:

@@ -12,8 +12,8 @@ this field. So a lead is taken apart before anybody reads it:
 * `not_request_dates` are the dates of stamps, listings and the like, as written, and as ISO dates where in full.
 
 Text in quotes, footers and signatures is no comment, even where it repeats one; where the wish stands only there,
-the lead has no comment. In a forward the values are the prospect's, quoted by a third person: whether the wrapper's
-sender may do that (staff, an admitted portal) is the caller's matter.
+the lead has no comment. In a forward the values are the prospect's, quoted by a third person: only where the caller
+trusts the wrapper's sender (verified staff, an admitted portal) is it looked into at all.
 
 Invariants: pure; never raises; a digest of several leads is never merged into one person; a relay address is a
 conversation, not a person, and stands in `relay`, not in `email`.
@@ -111,10 +111,12 @@ def parse_lead(
     ref: datetime | None = None,
     tz: ZoneInfo | None = None,
     office_hours: OfficeHours | None = None,
+    trusted: bool = False,
 ) -> Lead | None:
     """The lead in a mail, None where it is none.
 
     `ref` is the naive local time of arrival in zone `tz`: it decides years. `office_hours` decide what "at 4" is.
+    `trusted` says that the sender is verified staff or an admitted portal: only then a forwarded mail is looked into.
     """
     known = {name.lower(): value for name, value in _pairs(headers)}
     count = _digest(body)
@@ -132,7 +134,7 @@ def parse_lead(
         return _portal(known, new, when)
     if _is_form(taken):
         return _lead("form", known, taken, when)
-    return _forward(known, labelled, when)
+    return _forward(known, labelled, when) if trusted else None
 
 
 def read_contact(headers: Headers, body: str) -> Lead:
