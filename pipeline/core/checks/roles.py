@@ -10,6 +10,7 @@ sentence; a move-in cue is used up by the first date after it.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -39,6 +40,7 @@ class Surroundings:
 
     def __init__(self, cues: CueText, placed: tuple[Placed, ...], expressions: tuple[Expression, ...]) -> None:
         self._cues = cues
+        self._outside: dict[tuple[str, ...], list[Hit]] = {}
         stretches = [(one.start, one.end) for one in placed] + [(e.start, e.end) for e in expressions]
         self._zones = [cues.core(a, b, "filler") for a, b in stretches]
         self._breaks = [at for at in cues.breaks() if not self._inside(at, at + 1)]
@@ -47,8 +49,9 @@ class Surroundings:
 
     def sentence(self, at: int) -> tuple[int, int]:
         """Bounds of the sentence around an offset."""
-        start = max((b + 1 for b in self._breaks if b < at), default=0)
-        end = min((b for b in self._breaks if b >= at), default=len(self._cues.text))
+        following = bisect_left(self._breaks, at)
+        start = self._breaks[following - 1] + 1 if following else 0
+        end = self._breaks[following] if following < len(self._breaks) else len(self._cues.text)
         return start, end
 
     def says(self, start: int, end: int, *kinds: str) -> bool:
@@ -123,7 +126,10 @@ class Surroundings:
         )
 
     def _free(self, *kinds: str) -> list[Hit]:
-        return [hit for hit in self._cues.hits(*kinds) if not self._inside(hit.start, hit.end)]
+        if kinds not in self._outside:
+            hits = self._cues.hits(*kinds)
+            self._outside[kinds] = [hit for hit in hits if not self._inside(hit.start, hit.end)]
+        return self._outside[kinds]
 
     def _governors(self) -> list[Hit]:
         """The cues that say what a date is for. "Need to move" says nothing of moving in where it goes on "my tour"."""
@@ -147,7 +153,8 @@ class Surroundings:
         return not between and self._same_clause(at, start)
 
     def _same_sentence(self, at: int, start: int) -> bool:
-        return not any(at <= b < start for b in self._breaks)
+        following = bisect_left(self._breaks, at)
+        return following == len(self._breaks) or self._breaks[following] >= start
 
     def _same_clause(self, at: int, start: int) -> bool:
         return not any(at <= hit.start and hit.end <= start for hit in self._free("clause"))

@@ -12,6 +12,9 @@ from pipeline.core.checks.evidence import Fault
 from pipeline.core.cues import Hit
 from pipeline.core.reading import Role
 
+_SAID_OFTEN = 10  # more words for it than anybody says are not looked at
+_OBJECT = 80  # letters after the word within which it is said what is cancelled
+
 
 def request_faults(check: Check) -> list[Fault]:
     """What speaks against the words wishing a visit."""
@@ -34,10 +37,10 @@ def cancel_faults(check: Check) -> list[Fault]:
     start, end = check.sentence()
     hits = check.around.spoken("cancel", *check.wish) if check.wish else []
     faults = []
-    if not any(_of_a_tour(check, hit) for hit in hits):
+    if not any(_of_a_tour(check, hit) for hit in hits[:_SAID_OFTEN]):
         faults.append(Fault(About.RESTATE, "no_words_for_a_cancellation"))
     doubted = check.around.says(0, len(check.context.text), "cancel_not") or check.sentence_says("unsure")
-    taken_back = any(check.around.says(hit.end, end, "contrast") for hit in hits)
+    taken_back = bool(hits) and check.around.says(hits[0].end, end, "contrast")
     asked = check.is_question((start, end)) and not check.around.says(start, end, "may_ask")
     if doubted or taken_back or asked:
         faults.append(Fault(About.RESTATE, "cancellation_not_wished"))
@@ -62,7 +65,7 @@ def negated(check: Check, kind: str) -> bool:
 
 def _of_a_tour(check: Check, hit: Hit) -> bool:
     """Whether what is cancelled is a tour, named or not ("cancel my Friday tour", "cancel please"; not "cancel my flight")."""
-    _, end = check.around.sentence(hit.start)
+    end = min(check.around.sentence(hit.start)[1], hit.end + _OBJECT)
     stops = [mark.start for mark in check.around.spoken("clause", hit.end, end)]
     comma = check.context.text.find(",", hit.end, end)
     end = min([end, *stops, *([comma] if comma >= 0 else [])])
