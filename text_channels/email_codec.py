@@ -136,6 +136,8 @@ def new_text(mail: InboundMail, sent: Sequence[str] = ()) -> Labelled:
     seen = label_html(mail.html, sent)
     if mail.text is None or not mail.text.strip():
         return seen
+    if not any(line.text.strip() for line in seen.lines):
+        return label(mail.text, sent)  # a form without any visible text contradicts nothing
     return _agreed(label(mail.text, sent), seen)
 
 

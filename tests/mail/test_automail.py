@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.core.mail.automail import classify, is_automatic
+from pipeline.core.mail.automail import classify, is_automatic, replyable
 
 OFFICE = "I am out of the office until Monday, September 14 and have no access to my mail. For urgent matters call Lee."
 OFICINA = "Gracias por su mensaje. Estoy fuera de la oficina hasta el lunes 14 de septiembre, sin acceso a mi correo."
@@ -75,3 +75,24 @@ def test_a_person_is_never_taken_for_a_machine(headers: dict[str, str], subject:
 def test_headers_come_as_a_mapping_or_as_pairs() -> None:
     """Names are compared without case, and of several headers of a name the topmost counts (TX-2)."""
     assert classify([("AUTO-SUBMITTED", "no"), ("auto-submitted", "auto-replied")], "", "")[0] == "human"
+
+
+@pytest.mark.parametrize(
+    ("address", "allowed"),
+    [
+        ("noor@mail.example", True),
+        ("noor+loft@mail.example", True),
+        ("Hello@Juniper.example", False),
+        ("no-reply@portal.example", False),
+        ("donotreply@portal.example", False),
+        ("noresponder@portal.example", False),
+        ("MAILER-DAEMON@mx.example", False),
+        ("bounces+17=noor@list.example", False),
+        ("nobody@mail.example", False),
+        ("noor", False),
+        ("", False),
+    ],
+)
+def test_no_answer_goes_to_a_machine_or_to_ourselves(address: str, allowed: bool) -> None:
+    """The back-stop against loops: our own addresses and addresses of machines are never written to (TX-2)."""
+    assert replyable(address, {"hello@juniper.example"}) is allowed

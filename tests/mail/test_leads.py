@@ -141,6 +141,25 @@ def test_a_contact_form_that_prints_mail_headers_is_a_form() -> None:
     assert (found.kind, found.name, found.email, found.comments) == ("form", "Noor Haddad", "noor@mail.example", ASKED)
 
 
+@pytest.mark.parametrize(
+    ("headers", "heard"),
+    [
+        ({"From": "Noor <noor.h@gmail.com>"}, True),
+        ({"From": "Noor <noor@home.example>", "In-Reply-To": "<i1@juniper.example>"}, True),
+        ({"From": "Site <desk@builder.example>"}, False),
+        ({"From": "Site <noreply@gmail.com>"}, False),
+        ({"From": "Site <desk@gmail.com>", "Reply-To": "noor@mail.example"}, False),
+    ],
+)
+def test_only_the_writer_of_a_list_speaks_beside_it(headers: dict[str, str], heard: bool) -> None:
+    """What stands around the fields of a form that a program sent is the program's, not the prospect's (UN-2)."""
+    found = lead_of(
+        "You have news of September 3: is Saturday free?\n\nName: Noor\nEmail: noor@mail.example\nBudget: $1,900",
+        headers=headers,
+    )
+    assert bool(found.comments) is heard
+
+
 def test_a_person_who_lists_their_data_still_speaks() -> None:
     """Where the sender wrote the list, the sentences around it are the comment (UN-2)."""
     headers = {"From": "Noor Haddad <noor@mail.example>", "Subject": "Loft"}
@@ -189,7 +208,8 @@ def test_a_portal_wraps_the_words_of_a_prospect(headers: dict[str, str], body: s
 
 
 FORWARDS = {
-    "Gmail": "fyi, out until September 20\n\n---------- Forwarded message ---------\nFrom: {who}\nDate: Fri, Sep 4, 2026 at 9:12 AM\nSubject: Loft\nTo: <lee@juniper.example>\n"
+    "Gmail": "fyi, out until September 20\n\n---------- Forwarded message ---------\nFrom: {who}\nDate: Fri, Sep 4, 2026 at 9:12 AM\n"
+    "Subject: Loft\nTo: <lee@juniper.example>\n"
     "\n{body}\n",
     "Apple": "fyi, out until September 20\n\nBegin forwarded message:\n\n> From: {who}\n> Subject: Loft\n> Date: September 4, 2026 at 9:12 AM\n> \n{quoted}\n",
     "Outlook": "fyi, out until September 20\n\nFrom: {who}\nSent: Friday, September 4, 2026 9:12 AM\nTo: Lee\nSubject: Loft\n\n{body}\n\n"

@@ -12,7 +12,7 @@ Invariants: pure; a missing or unreadable header is no sign; the answer names th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, Literal
 
 from pipeline.core.mail.roles import label
@@ -77,6 +77,10 @@ _ABSENCE_TERMS: Final = re.compile(
 _SYSTEM_SENDER: Final = re.compile(
     r"(?:^|<|\s)(?:mailer-daemon|postmaster|mail-daemon|mdaemon|bounces?(?:[+=-][^@]{0,120})?)@", re.IGNORECASE
 )
+_NEVER: Final = re.compile(
+    r"(?:no[-_.]?reply|do[-_.]?not[-_.]?reply|noresponder|no[-_.]?contestar|mailer-daemon|postmaster|mail-daemon|mdaemon|bounces?|abuse|nobody)(?:[+=._-][^@]*)?@"
+)
+_ADDRESS: Final = re.compile(r"[^\s@<>\"(),;]{1,200}@[a-z0-9.-]{1,250}")
 _REPLY_MARK: Final = re.compile(r"^\s*(?:(?:re|rv|fw|fwd|aw|sv|tr|res|enc)\s?(?:\[\d+\])?\s?[:：]\s?)+", re.IGNORECASE)
 _ECHOED: Final = re.compile(
     r"\[(?:auto|automatic) ?(?:reply|response)?\]|\((?:auto(?:matic)?|automática)[ -]?(?:reply|response|respuesta)?\)",
@@ -97,6 +101,12 @@ def classify(headers: Headers, subject: str, body: str) -> tuple[Label, str]:
 def is_automatic(kind: Label) -> bool:
     """Whether mail of this kind is never answered."""
     return kind != "human"
+
+
+def replyable(address: str, own: Collection[str]) -> bool:
+    """Whether an answer may go to this address: it is one, it is none of `own` (lower case), and no machine's."""
+    plain = address.strip().lower()
+    return bool(_ADDRESS.fullmatch(plain)) and plain not in own and not _NEVER.match(plain)
 
 
 def _lowered(headers: Headers) -> dict[str, str]:

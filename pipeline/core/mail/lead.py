@@ -411,7 +411,7 @@ def _lead(kind: Kind, known: Mapping[str, str], taken: _Taken, when: _When) -> L
     values = taken.values
     sender = _mailbox(known.get("from", ""))[1]
     email = _address(values.get("email")) or _person_address(known)
-    own = kind == "form" and email is not None and email == sender and "comments" not in taken.kinds
+    own = kind == "form" and "comments" not in taken.kinds and _is_own_list(known, sender, email)
     comments = taken.free if own else taken.comments
     phone, extension = _phone(values.get("phone", ""))
     lead = Lead(
@@ -480,6 +480,19 @@ def _one_by_one(text: str, when: _When) -> list[str]:
     if when.instant(text) is not None:
         return [text]
     return [part.strip() for part in re.split(r"[;|]|\s(?:or|o)\s", text) if part.strip()]
+
+
+_PERSONAL: Final = re.compile(
+    r"@(?:gmail|googlemail|yahoo|ymail|hotmail|outlook|live|msn|icloud|me|mac|aol|proton(?:mail)?|gmx|comcast|att|verizon|sbcglobal)\.",
+    re.IGNORECASE,
+)
+
+
+def _is_own_list(known: Mapping[str, str], sender: str, email: str | None) -> bool:
+    """Whether the sender typed the list of fields himself: then what stands around it are his words, too."""
+    if not sender or _MACHINE.match(sender) or known.get("reply-to", sender).lower().find(sender) < 0:
+        return False
+    return email == sender or "in-reply-to" in known or bool(_PERSONAL.search(sender))
 
 
 _VISIT: Final = re.compile(
