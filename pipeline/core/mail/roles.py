@@ -253,7 +253,7 @@ class _Announcements:
 
     def _widened(self, start: int, joined: str, quote_follows: bool) -> int:
         """The first row of an attribution that was wrapped inside its date ("On Mon, Jul 20," / "2026 at 3:04 PM …") or
-        behind the writer's name ("Maple Court" / "<a@b.example> wrote on …")."""
+        behind the writer's name ("Ana Gil" / "<a@b.example> wrote on …")."""
         above = self._rows[max(0, start - 2) : start][::-1]
         if phrases.introduces(joined):
             return start
