@@ -41,7 +41,8 @@ class Surroundings:
     def __init__(self, cues: CueText, placed: tuple[Placed, ...], expressions: tuple[Expression, ...]) -> None:
         self._cues = cues
         self._outside: dict[tuple[str, ...], list[Hit]] = {}
-        stretches = [(one.start, one.end) for one in placed] + [(e.start, e.end) for e in expressions]
+        stretches = [(one.start, one.end) for one in placed if one.found.status != "none"]
+        stretches += [(e.start, e.end) for e in expressions]
         self._zones = [cues.core(a, b, "filler") for a, b in stretches]
         self._breaks = [at for at in cues.breaks() if not self._inside(at, at + 1)]
         self._governing = self._governors()
