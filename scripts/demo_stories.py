@@ -183,9 +183,9 @@ async def text_story(stage: Stage) -> None:
     show.title("(b) Un hilo de mensajes con Residencial Jacaranda")
     script = (
         ("Hola, ¿puedo ver un apartamento mañana por la mañana?", "¿Cuál le conviene?"),
-        ("A las 10 por favor", "confirmada para el sábado 18 de julio a las 10:00"),
+        ("La primera, por favor", "confirmada para el sábado 18 de julio a las 9:00"),
         ("¿Puedo cambiar mi visita al lunes 20 de julio a las 11 de la mañana?", "lunes 20 de julio a las 11:00"),
-        ("Sí, el lunes a las 11 de la mañana está bien", "confirmada para el lunes 20 de julio a las 11:00"),
+        ("Sí, el lunes 20 de julio a las 11 de la mañana", "confirmada para el lunes 20 de julio a las 11:00"),
     )
     for number, (body, part) in enumerate(script, 1):
         show.said("cliente", body)
