@@ -138,7 +138,7 @@ def decide(
         return Decision(ending, None, None, (TraceEvent("validation", ending, {}),))
     locale = _locale(snapshot, reading, prop, rules)
     desk = Desk(snapshot, prop, locale, rules.offer_key, timedelta(seconds=rules.policy.offer_valid))
-    if opt_out in ("revoke", "optin", "help"):
+    if opt_out is not None:
         return _opt_out(opt_out, snapshot, desk, rules)
     if isinstance(reading, ModelFailure):
         failed = _degraded(desk, f"reading_{reading.kind}", "Clara could not read this message", Health.DEGRADED)
@@ -215,12 +215,17 @@ def _unknown_language(desk: Desk, language: str) -> _Said:
 
 
 def _opt_out(label: str, snapshot: Snapshot, desk: Desk, rules: Rules) -> Decision:
-    """Opt-out words act first and alone (SR-7)."""
+    """Opt-out words act first and alone (SR-7). CANCEL and its like may mean a visit as well: a person looks."""
+    review = None
+    if label == "revoke_or_cancel":
+        label = "revoke"
+        if snapshot.tours:
+            review = ReviewSignal("cancel_word", "A word that stops messages may mean the visit", time_sensitive=True)
     template = {"revoke": "opted_out", "optin": "opted_in", "help": "help"}[label]
     planned = Planned(template, (desk.fact(template, desk.prop.id, 0),), Ending.OPTED_OUT, True, snapshot.rounds)
     if label != "revoke":
         planned = replace(planned, ending=Ending.ANSWERED)
-    decision = _decision(snapshot, desk, rules, _Said(planned, draft=False), None)
+    decision = _decision(snapshot, desk, rules, _Said(planned, review=review, draft=False), None)
     if decision.command is None:
         return decision
     address = (snapshot.channel, snapshot.address)

@@ -15,6 +15,7 @@ from typing import Literal, Protocol, cast
 
 from pipeline.compose import Composed, NothingMayLeave, Setting, compose, holding, modes_of, outgoing, verdict_json
 from pipeline.core.commands import (
+    Commit,
     Committed,
     CommitOutcome,
     Duplicate,
@@ -26,7 +27,7 @@ from pipeline.core.commands import (
     TraceEvent,
 )
 from pipeline.core.gate import Passed, Secret, gate
-from pipeline.core.optout import label_optout
+from pipeline.core.optout import also_cancels, label_optout
 from pipeline.core.plan import Plan
 from pipeline.core.property import Property
 from pipeline.core.reading import Reading
@@ -101,7 +102,7 @@ class Engine:
                 if await self._settle(snapshot, decision, events):
                     return Decided(snapshot, decision, None)
                 continue
-            command = replace(decision.command, trace=events + decision.command.trace)
+            command = replace(decision.command, trace=(*events, *decision.command.trace, _commit_event(decision.command)))
             outcome = await self.db.transact(self.store.commit, command)
             if isinstance(outcome, Superseded) or (isinstance(outcome, Refused) and outcome.reason != "human_owns"):
                 continue
@@ -228,6 +229,8 @@ class Engine:
         if snapshot.channel == Channel.VOICE or not text:
             return None
         label = label_optout(text, snapshot.locale or prop.locale)
+        if label == "revoke" and also_cancels(text):
+            return "revoke_or_cancel"
         return label if label in ("revoke", "optin", "help") else None
 
     def _read_request(self, snapshot: Snapshot, text: str, prop: Property) -> ReadRequest:
@@ -257,6 +260,18 @@ class Engine:
                 "tour_times": [_minute(value) for value in form.tour_times],
             },
         )
+
+
+def _commit_event(command: Commit) -> TraceEvent:
+    """What a commit writes, as a stage; it stands in the trace only where the commit happened (TR-1)."""
+    body = {
+        "changes": [f"{change.kind} {change.action} v{change.base_version + 1} {change.state}" for change in command.changes],
+        "offers": len(command.offers),
+        "intents": [intent.purpose for intent in command.intents],
+        "ending": command.ending,
+        "health": command.health,
+    }
+    return TraceEvent("commit", "committed", body)
 
 
 def _minute(wall: datetime) -> str:
