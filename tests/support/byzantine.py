@@ -151,7 +151,7 @@ def damaged(seed: int, make: str | None = None, damage: str | None = None) -> Si
     names = [damage] if damage else rng.sample(sorted(DAMAGES), rng.choice((1, 1, 2, 3)))
     broken = truthful
     done: list[str] = []
-    for name in names:
+    for name in sorted(names, key="malformed".__eq__):  # what has lost its shape takes no further damage
         made = DAMAGES[name](rng, copy.deepcopy(broken.reading), broken)
         if made is not None:
             broken = made

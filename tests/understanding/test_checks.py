@@ -142,6 +142,29 @@ def test_a_move_in_date_is_never_the_visit(lang: str) -> None:
     assert decided.decision is Outcome.ASK and "move_in_words_beside_visit" in decided.reasons
 
 
+@pytest.mark.parametrize(
+    ("lang", "text", "span", "hour"),
+    [
+        (
+            "en",
+            "Hello, we are two adults with one cat and we would like to move in\non October 1. Could we tour the two bedroom at 3 pm?",
+            "October 1",
+            "at 3 pm",
+        ),
+        (
+            "es",
+            "Hola, somos dos adultos con un gato y nos gustaría mudarnos el\n1 de octubre. ¿Podemos ver el departamento a las 3 de la tarde?",
+            "1 de octubre",
+            "a las 3 de la tarde",
+        ),
+    ],
+)
+def test_a_wrapped_line_does_not_part_a_date_from_its_words(lang: str, text: str, span: str, hour: str) -> None:
+    """A line wrapped by a mail program does not hide what a date is for (UN-5)."""
+    decided = request(lang, visit(span, date="2026-10-01"), visit(hour, time="15:00"), text=text)
+    assert decided.decision is Outcome.ASK and "move_in_words_beside_visit" in decided.reasons
+
+
 @BOTH
 def test_swapped_roles_are_a_question(lang: str) -> None:
     """Visit and move-in swapped by the model are a question (UN-5)."""

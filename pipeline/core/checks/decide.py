@@ -22,7 +22,7 @@ from pipeline.core.checks.context import (
 )
 from pipeline.core.checks.evidence import Fault, Placed, fits
 from pipeline.core.checks.records import known, pick, starts
-from pipeline.core.checks.roles import role_faults, visit_faults
+from pipeline.core.checks.roles import role_faults
 from pipeline.core.checks.slot import Slot, known_open, missing, slot_faults, slot_of, with_form
 from pipeline.core.checks.wishes import cancel_faults, negated, request_faults
 from pipeline.core.checks.yes import yes_faults
@@ -188,7 +188,11 @@ def _accept(check: Check) -> Decided:
     if not named and context.on_record.proposals:
         waiting: list[OpenOffer | OpenProposal] = [*context.on_record.offers, *context.on_record.proposals]
         faults.append(Fault(About.WHICH, "yes_to_what", starts(waiting)))
-    faults += [*check.faults, *yes_faults(check, named, offered=True), *visit_faults(check.around, Action.ACCEPT)]
+    faults += [
+        *check.faults,
+        *yes_faults(check, named, offered=True),
+        *role_faults(check.around, Action.ACCEPT, context.ref, described),
+    ]
     if faults or offer is None:
         return _ask(faults, record=offer.id if offer else None)
     return _on_record(check, Action.ACCEPT, offer, _settled(offer.id, context), context.lineage, visits)
@@ -255,7 +259,7 @@ def _confirm_tour(check: Check) -> Decided:
     pointer = replace(check.reading.refers_to, kind=Referent.TOUR if check.reading.refers_to.id else Referent.NONE)
     named = [(one.start, one.end) for one in visits]
     tour, faults = pick(_live_tours(context), pointer, visits)
-    faults += [*check.faults, *yes_faults(check, named), *visit_faults(check.around, Action.CONFIRM)]
+    faults += [*check.faults, *yes_faults(check, named), *role_faults(check.around, Action.CONFIRM, context.ref)]
     if faults or tour is None:
         return _ask(faults, record=tour.id if tour else None)
     if tour.state is not TourState.PROPOSED:
@@ -275,7 +279,7 @@ def _confirm_proposal(check: Check) -> Decided:
     readings = tuple(dict.fromkeys((proposal.start, *proposal.readings)))
     choices = tuple(CalendarValue(date=at.date(), time=at.time()) for at in readings)
     meant = [at for at in readings if all(any(fits(at, value) for value in one.readings) for one in visits)]
-    faults = [*yes_faults(check, named), *visit_faults(check.around, Action.CONFIRM)]
+    faults = [*yes_faults(check, named), *role_faults(check.around, Action.CONFIRM, context.ref)]
     if visits and len(meant) != 1:
         faults.append(Fault(About.RESTATE, "restatement_open" if meant else "restatement_names_no_reading", choices))
     claimed = check.reading.affirmation.kind is Affirmation.RESTATED

@@ -11,6 +11,7 @@ sentence; a move-in cue is used up by the first date after it.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -219,24 +220,19 @@ class Surroundings:
         return start <= end or (self._same_sentence(end, start) and not self._cues.beside(end, start, "filler"))
 
 
-def role_faults(around: Surroundings, action: Action, ref: datetime) -> list[Fault]:
-    """What the words say against the roles that the model gave (UN-5). For actions that take a new date from the text."""
-    faults = visit_faults(around, action)
+def role_faults(around: Surroundings, action: Action, ref: datetime, described: Sequence[Placed] = ()) -> list[Fault]:
+    """What the words say against the roles that the model gave (UN-5). `described` are mentions that tell a record by its date."""
+    faults = [
+        fault for group in around.groups if group.role is Role.VISIT for fault in _visit_faults(around, group, action)
+    ]
     for group in around.groups:
         if group.role is Role.MOVE_IN:
             governing = around.governed_by(group.start, group.end)
             if governing == "visit" or (action is Action.RESCHEDULE and governing != "move_in"):
                 faults.append(Fault(About.ROLE, "visit_words_beside_move_in"))
-        elif group.role is Role.OTHER and not _explained(around, group, action, ref):
+        elif group.role is Role.OTHER and not (group.members[0] in described or _explained(around, group, action, ref)):
             faults.append(Fault(About.ROLE, "visit_words_beside_other"))
     return faults
-
-
-def visit_faults(around: Surroundings, action: Action) -> list[Fault]:
-    """What the words say against the dates that the model gave to the visit."""
-    return [
-        fault for group in around.groups if group.role is Role.VISIT for fault in _visit_faults(around, group, action)
-    ]
 
 
 def _visit_faults(around: Surroundings, group: Group, action: Action) -> list[Fault]:

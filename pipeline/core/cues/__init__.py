@@ -22,6 +22,9 @@ from itertools import groupby
 _APOSTROPHES = "'\u2018\u2019\u201b\u02bc\u00b4`"
 _GAP = r"(?:[^\w.?!;\n]|\.(?=\w))+"
 _ANY = rf"{_GAP}(?:\w+{_GAP}){{0,3}}"
+_WRAP = re.compile(
+    r"(?<=[^\n]{48}[\w,])[ \t]*\n(?=\S)"
+)  # a long line that breaks in the middle of a sentence was wrapped by a mail program
 _BREAKS = re.compile(r"[?!;\n\u2026]|\.(?=\s|$)")
 
 
@@ -37,11 +40,12 @@ class Hit:
 class CueText:
     """A text prepared for cue search. Built once per check; holds the text and nothing else."""
 
-    __slots__ = ("_folded", "_found", "_lists", "_places", "text")
+    __slots__ = ("_flowing", "_folded", "_found", "_lists", "_places", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._folded, self._places = _fold(text)
+        self._flowing = _WRAP.sub(lambda wrap: " " * len(wrap.group()), text)
+        self._folded, self._places = _fold(self._flowing)
         self._lists: dict[str, tuple[Hit, ...]] = {}
         self._found: dict[tuple[str, ...], tuple[Hit, ...]] = {}
 
@@ -54,7 +58,7 @@ class CueText:
     def _of(self, kind: str) -> tuple[Hit, ...]:
         if kind not in self._lists:
             plain = [self._hit(match, kind) for match in _PATTERNS[kind].finditer(self._folded)]
-            exact = [Hit(*match.span(), kind) for match in _ACCENTED[kind].finditer(self.text)]
+            exact = [Hit(*match.span(), kind) for match in _ACCENTED[kind].finditer(self._flowing)]
             self._lists[kind] = tuple(sorted(plain + exact))
         return self._lists[kind]
 
@@ -94,7 +98,7 @@ class CueText:
 
     def breaks(self) -> tuple[int, ...]:
         """Where a sentence ends: offsets of the marks that end it."""
-        return tuple(match.start() for match in _BREAKS.finditer(self.text))
+        return tuple(match.start() for match in _BREAKS.finditer(self._flowing))
 
 
 def _longest(hits: Iterable[Hit]) -> tuple[Hit, ...]:
