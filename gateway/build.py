@@ -78,7 +78,8 @@ class Clara:
         self._loops = [
             Loop("turns", TURNS, self.workers.step, self.bus, poll),
             Loop("relay", OUTBOX, self.relay.run_once, self.bus, poll),
-            Loop("reconciler", "reconciler", self.reconciler.run_once, self.bus, poll),
+            Loop("reconciler", "reconciler", self.reconciler.ask, self.bus, poll),
+            Loop("fallbacks", "fallbacks", self.reconciler.fallbacks, self.bus, poll),
         ]
         self._tasks = [asyncio.create_task(loop.run(), name=loop.name) for loop in self._loops]
 
@@ -88,6 +89,7 @@ class Clara:
             loop.stop()
         await asyncio.gather(*self._tasks)
         await self.workers.drain()
+        await self.relay.drain()
         for close in self.closers:
             await close()
         await self.db.close()
@@ -126,7 +128,9 @@ def build(settings: Settings) -> Clara:
         store=store,
         engine=engine,
         workers=TurnWorkers(engine, db, store, bus, settings.node, lease=settings.turn_lease),
-        relay=Relay(db, store, carriers, settings.properties, policy, clock, ids, Random(), settings.node),
+        relay=Relay(
+            db, store, carriers, settings.properties, policy, clock, ids, Random(), settings.node, wake=partial(bus.wake, OUTBOX)
+        ),
         reconciler=Reconciler(db, store, carriers, policy, clock, engine.fall_back),
         sms=sms,
         mail=mail,

@@ -1,7 +1,8 @@
 """The reconciler: what time brings up. It finds what was left half done and finishes it (CO-3, SR-3, SR-4).
 
-Timers are rows with a due time; this loop picks them up. Each pass: sends with an unknown outcome are asked about, messages without evidence of arrival are polled,
-payloads that did not get out in 60 s give way to the minimal text. Unanswered commits are leased again by the turn workers themselves.
+Timers are rows with a due time; two loops pick them up. One asks providers: sends with an unknown outcome, messages without evidence of arrival. The other lets payloads
+that did not get out in 60 s give way to the minimal text; it asks nobody, so that a provider that does not answer holds up no fallback. Unanswered commits are leased
+again by the turn workers themselves.
 """
 
 from __future__ import annotations
@@ -28,9 +29,16 @@ class Reconciler:
     clock: Clock
     fall_back: Callable[[PromisedRow], Awaitable[bool]]
 
-    async def run_once(self) -> int:
-        """One pass over everything that is due; how many rows it touched."""
-        return await self._unknown() + await self._unheard_of() + await self._fallbacks()
+    async def ask(self) -> int:
+        """One pass over what providers are to be asked about; how many rows it touched."""
+        return await self._unknown() + await self._unheard_of()
+
+    async def fallbacks(self) -> int:
+        """One pass over payloads that are overdue; how many rows it touched."""
+        rows = await self.db.read(self.store.due_fallbacks, BATCH)
+        for row in rows:
+            await self.fall_back(row)
+        return len(rows)
 
     async def _unknown(self) -> int:
         rows = await self.db.transact(self.store.unresolved, BATCH)
@@ -53,12 +61,6 @@ class Reconciler:
             if isinstance(found, Found):
                 event = Delivery("twilio", found.ref, found.status, found.error, row.attempt.reference, "poll")
                 await self.db.transact(self.store.delivery, event)
-        return len(rows)
-
-    async def _fallbacks(self) -> int:
-        rows = await self.db.read(self.store.due_fallbacks, BATCH)
-        for row in rows:
-            await self.fall_back(row)
         return len(rows)
 
     async def _find(self, row: Sending) -> FindOutcome:

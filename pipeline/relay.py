@@ -2,14 +2,18 @@
 
 It leases a composed intent, asks the policy, records an attempt, and only then lets the first byte go; the bytes are the stored ones and no model is ever called.
 What the provider says is a value: accepted, refused, not sent, maybe sent. Maybe sent becomes `unknown`: the provider is asked, nothing is sent again on a guess.
+
+Each send is a task of its own and each channel has its own number of hands: a mail server that says nothing for minutes holds up no text, and no other mail until
+all hands are waiting on it. A channel whose hands are full leases nothing, so that no attempt is recorded that nobody can begin.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
 
@@ -18,12 +22,18 @@ from pipeline.core.property import Property
 from pipeline.ports import Attempt, Carrier, Clock, Database, Ids, MaybeSent, NotSent, Refused, SendOutcome
 from pipeline.store import IntentLease, Policy, Store
 
-BATCH = 16
+log = logging.getLogger("clara.relay")
+
+HANDS = 8  # sends at a time on one channel; a text's carrier has as many threads
+
+
+def _no_one() -> None:
+    """Nobody waits for the end of a send."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relay:
-    """Sends what is composed and due. `random` jitters the back-off; `carriers` by channel."""
+    """Sends what is composed and due. `random` jitters the back-off; `carriers` by channel; `wake` is called when a hand is free again."""
 
     db: Database
     store: Store
@@ -34,12 +44,34 @@ class Relay:
     ids: Ids
     random: Random
     node: str
+    wake: Callable[[], None] = _no_one
+    _hands: dict[str, set[asyncio.Task[None]]] = field(default_factory=dict)
 
     async def run_once(self) -> int:
-        """Leases a batch and works on all of it at once; how many intents it held."""
-        leases = await self.db.transact(self.store.lease_intents, self.node, BATCH, self.policy.lease)
-        await asyncio.gather(*(self._work(lease) for lease in leases))
+        """Leases what there are hands for and begins to send it; how many intents it took."""
+        busy = {channel: len(tasks) for channel, tasks in self._hands.items()}
+        full = frozenset(channel for channel, count in busy.items() if count >= HANDS)
+        limit = HANDS - max((count for count in busy.values() if count < HANDS), default=0)
+        leases = await self.db.transact(self.store.lease_intents, self.node, limit, self.policy.lease, full)
+        for lease in leases:
+            hands = self._hands.setdefault(lease.channel, set())
+            task = asyncio.create_task(self._one(lease))
+            hands.add(task)
+            task.add_done_callback(hands.discard)
+            task.add_done_callback(lambda _: self.wake())
         return len(leases)
+
+    async def drain(self) -> None:
+        """Waits for every send that has begun (OP-4)."""
+        while running := {task for tasks in self._hands.values() for task in tasks}:
+            await asyncio.wait(running)
+
+    async def _one(self, lease: IntentLease) -> None:
+        try:
+            await self._work(lease)
+        except Exception:
+            # What was recorded stands; the row is found again when its lease has run out.
+            log.exception("relay.failed", extra={"intent": lease.intent})
 
     async def _work(self, lease: IntentLease) -> None:
         verdict = self._policy(lease)

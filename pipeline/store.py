@@ -6,7 +6,7 @@ a customer can notice goes through `commit`; every other function here moves wor
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -291,8 +291,8 @@ class Store(Protocol):
         ...
 
     # relay
-    def lease_intents(self, tx: Tx, node: str, limit: int, seconds: float) -> list[IntentLease]:
-        """Composed and due intents, oldest first per recipient and channel; skip-locked."""
+    def lease_intents(self, tx: Tx, node: str, limit: int, seconds: float, full: Collection[str] = ()) -> list[IntentLease]:
+        """Composed and due intents, oldest first per recipient and channel; none of the channels in `full`; skip-locked."""
         ...
 
     def begin_attempt(self, tx: Tx, lease: IntentLease, attempt: str) -> Attempt | None:

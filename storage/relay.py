@@ -7,7 +7,7 @@ is committed before the first byte leaves, and such a row is never leased for se
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -41,10 +41,14 @@ from storage.types import one_of
 ASKING = 30.0  # seconds for which an open question belongs to the node that asks it
 
 
-def lease_intents(tx: Tx, node: str, limit: int, seconds: float) -> list[IntentLease]:
-    """Composed and due intents, the oldest of each recipient and channel; leases that ran out and blocks that are over come back first."""
+def lease_intents(tx: Tx, node: str, limit: int, seconds: float, full: Collection[str] = ()) -> list[IntentLease]:
+    """Composed and due intents, the oldest of each recipient and channel; leases that ran out and blocks that are over come back first.
+
+    Nothing is taken for a channel in `full`: nobody has a hand free to send it.
+    """
     _return_expired(tx)
-    chosen = [row.id for row in tx.conn.execute(_heads(tx, limit)).all()]
+    heads = _heads(tx, limit)
+    chosen = [row.id for row in tx.conn.execute(heads.where(intent.c.channel.not_in(sorted(full))) if full else heads).all()]
     if not chosen:
         return []
     leased = tx.conn.execute(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -114,8 +114,8 @@ class SqlStore:
 
     # relay
 
-    def lease_intents(self, tx: Tx, node: str, limit: int, seconds: float) -> list[IntentLease]:
-        return relay.lease_intents(tx, node, limit, seconds)
+    def lease_intents(self, tx: Tx, node: str, limit: int, seconds: float, full: Collection[str] = ()) -> list[IntentLease]:
+        return relay.lease_intents(tx, node, limit, seconds, full)
 
     def begin_attempt(self, tx: Tx, lease: IntentLease, attempt: str) -> Attempt | None:
         return relay.begin_attempt(tx, lease, attempt)
