@@ -39,6 +39,11 @@ def unvouched(outgoing: Outgoing, text: str, prose: str) -> Iterator[tuple[int, 
                 yield each.start, each.end, "not_allowed"
 
 
+def dated(locale: str, text: str, start: int, end: int) -> bool:
+    """Whether the calendar reads a date or time in `text[start:end]`."""
+    return any(each.start < end and start < each.end for each in detect(text, _locales(locale)))
+
+
 def _locales(locale: str) -> tuple[str, ...]:
     """The reply's locale first, then every other supported one."""
     first = locale[:2].lower()

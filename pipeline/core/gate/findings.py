@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pipeline.core.gate.dates import unvouched
+from pipeline.core.gate.dates import dated, unvouched
 from pipeline.core.gate.folding import blank, fold
-from pipeline.core.gate.leaks import Piece, leaked, people, personal, pieces, scattered, targets
+from pipeline.core.gate.leaks import leaked, people, personal, targets
 from pipeline.core.gate.lexicon import lexicon
 from pipeline.core.gate.model import NEVER_LOWERED, Finding, Outgoing
 from pipeline.core.gate.shapes import shapes
-from pipeline.core.gate.spelling import Spelling
+from pipeline.core.gate.spelling import Budget, Spelling
 from pipeline.core.segments import Fact, spans_of
 
 _WHOLE_TEXT: Final = frozenset({"confirmation", "narration", "machine_denial", "personal_data"})
@@ -40,12 +40,17 @@ _MAY_EQUAL: Final = frozenset(  # kinds of facts whose digits may happen to equa
     }
 )
 _HIDDEN: Final = "•••"
+_READINGS: Final = 12_000  # of one text; ordinary replies have some dozens
+_LONGEST: Final = 20_000  # characters
+_CHARACTERS: Final = 500  # different ones
 
 Spans = Sequence[tuple[int, int, str]]
 
 
 def findings_of(outgoing: Outgoing, text: str) -> tuple[Finding, ...]:
     """Everything that speaks against the text, in the order of the text."""
+    if len(text) > _LONGEST or len(set(text)) > _CHARACTERS:
+        return (_finding(outgoing, text, "narration", 0, len(text), "no_reply"),)
     spans = spans_of(outgoing.segments)
     whole = View(text)
     prose = View(blank(text, spans)) if spans else whole
@@ -65,7 +70,7 @@ class View:
 
     def __init__(self, text: str) -> None:
         self.text, self.folded = text, fold(text)
-        self.spelling = Spelling(self.folded.plain)
+        self.spelling = Spelling(self.folded.plain, Budget(_READINGS))
 
 
 def enforced(outgoing: Outgoing, claim_class: str) -> bool:
@@ -96,6 +101,8 @@ def _words(outgoing: Outgoing, whole: View, prose: View, spans: Spans) -> Iterat
         found += known.mentions(known.words(whole.folded), _WHOLE_TEXT)
     for mention in found:
         rule = mention.rule
+        if rule.undated and dated(outgoing.locale, prose.text, mention.start, mention.end):
+            continue
         if _applies(outgoing, rule.claim_class, rule.audience, rule.unrecorded):
             yield rule.claim_class, mention.start, mention.end, rule.id
 
@@ -136,12 +143,8 @@ def _codes(outgoing: Outgoing, text: str, spans: Spans, whole: View) -> Iterator
         return
     blanked = [span for span in spans if span[2] in _MAY_EQUAL or span[2] == "access_code"]
     view = View(blank(text, blanked)) if blanked else whole
-    if (hit := leaked(view.folded.plain, view.spelling, wanted)) is not None:
+    if (hit := leaked(view.spelling, wanted, outgoing.before)) is not None:
         yield "access_code", *view.folded.span(hit.start, hit.end), hit.rule
-    elif here := pieces(view.spelling, True):
-        earlier: list[Piece] = [piece for string in outgoing.before for piece in pieces(Spelling(fold(string).plain), False)]
-        if (place := scattered(earlier, here, wanted)) is not None:
-            yield "access_code", *view.folded.span(*place), "pieces"
 
 
 def _people(outgoing: Outgoing, whole: View) -> Iterator[Raw]:

@@ -25,7 +25,7 @@ from urllib.parse import unquote
 
 from pipeline.core.gate.folding import FACT, Folded, fold
 from pipeline.core.gate.lexicon import locale_files
-from pipeline.core.gate.spelling import Edge, Spelling
+from pipeline.core.gate.spelling import Budget, Edge, Overload, Spelling
 
 # What looks like a character: letters and signs for digits (leet) and the other way round.
 _LOOKS: Final = {
@@ -42,6 +42,7 @@ _PHONE_KEYS: Final = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "22233344455566
 _BRAILLE: Final = str.maketrans("⠁⠃⠉⠙⠑⠋⠛⠓⠊⠚", "1234567890", "⠼")
 _MAX_SKIPS: Final = 8
 _MAX_PIECES: Final = 200
+_MAX_RUNS: Final = 5
 _ENOUGH: Final = 4  # characters from which on a value may stand inside a longer run, in pieces, or backwards
 
 
@@ -137,6 +138,7 @@ def _walk(spelling: Spelling, value: str, at: int, used: int, seen: set[tuple[in
     """The token after the last one of a path that spells the rest of `value`; depth is bounded by its length."""
     if used == len(value):
         return at
+    spelling.budget.spend()
     for skipped in range(_MAX_SKIPS + 1):
         here = at + skipped
         if here >= len(spelling.words) or (here, used) in seen:
@@ -185,16 +187,16 @@ def decoded(text: str, numeric: bool) -> Iterator[str]:
     if marks:
         yield from _unmarked(text, marks)
     if "=" in marks or _CASED.search(text):
-        yield from (_base64(match) for match in _BASE64.findall(text))
+        yield " . ".join(map(_base64, _BASE64.findall(text)))
     if _STRETCHED.search(text):
         yield from (_STRETCHED.sub(kept, text) for kept in (r"\1", r"\1\1"))
     if numeric:
         yield from _numbers(text)
     if "|" in marks or " -" in text or " ." in text or "- " in text:
-        for match in _MORSE_RUN.finditer(text):
-            yield "".join(_MORSE.get(sign.replace("_", "-"), " ") for sign in re.split(r"[ /|,]+", match.group()))
-        for match in _TALLY_RUN.finditer(text):
-            yield "".join(str(len(marks)) for marks in re.findall(r"[|Il/]+", match.group()))
+        for run in _MORSE_RUN.findall(text)[:_MAX_RUNS]:
+            yield "".join(_MORSE.get(sign.replace("_", "-"), " ") for sign in re.split(r"[ /|,]+", run))
+        for run in _TALLY_RUN.findall(text)[:_MAX_RUNS]:
+            yield "".join(str(len(marks)) for marks in re.findall(r"[|Il/]+", run))
 
 
 def _unmarked(text: str, marks: frozenset[str]) -> Iterator[str]:
@@ -212,15 +214,11 @@ def _unmarked(text: str, marks: frozenset[str]) -> Iterator[str]:
 
 def _numbers(text: str) -> Iterator[str]:
     """Characters by their numbers, and values in base two or sixteen."""
-    for run in _HEX_RUN.findall(text):
-        yield _hex(re.sub(r"0x|[^0-9A-Fa-f]", "", run))
-    for word in _HEX_WORD.findall(text):
-        yield _hex(word)
-    for word in _HEX_VALUE.findall(text):
-        yield _padded(int(word, 16))
-    for run in _ASCII_RUN.findall(text):
-        yield "".join(chr(int(number)) for number in re.findall(r"\d+", run))
-    for match in _BINARY_RUN.finditer(text):
+    yield " . ".join(_hex(re.sub(r"0x|[^0-9A-Fa-f]", "", run)) for run in _HEX_RUN.findall(text))
+    yield " . ".join(map(_hex, _HEX_WORD.findall(text)))
+    yield " . ".join(_padded(int(word, 16)) for word in _HEX_VALUE.findall(text))
+    yield " . ".join("".join(chr(int(number)) for number in re.findall(r"\d+", run)) for run in _ASCII_RUN.findall(text))
+    for match in list(_BINARY_RUN.finditer(text))[:_MAX_RUNS]:
         groups = re.findall(r"[01]+", match.group())
         yield " ".join(_padded(int(group, 2)) for group in groups if len(group) <= 40)
         joined = "".join(groups)
@@ -312,7 +310,7 @@ def _rebased(spelling: Spelling, wanted: Targets, numeric: set[str]) -> bool:
         str((int(c) + 5) % 10) if c.isdigit() and c.isascii() else c
         for c in codecs.encode(" ".join(spelling.words), "rot13")
     )
-    return spelled(Spelling(turned), wanted) is not None
+    return spelled(Spelling(turned, spelling.budget), wanted) is not None
 
 
 def _computed(spelling: Spelling, numeric: set[str]) -> bool:
@@ -491,20 +489,29 @@ def people(others: tuple[str, ...]) -> People:
 
 def personal(folded: Folded, spelling: Spelling, known: People, before: Sequence[str] = ()) -> Hit | None:
     """The first of other people's values in a text, or completed by it after `before`, what was released to the same person."""
-    if known.phones.all:
-        if (hit := spelled(spelling, known.phones)) is not None:
-            return Hit(hit.start, hit.end, "phone")
-        if before and (here := pieces(spelling, True)):
-            earlier = [piece for string in before for piece in pieces(Spelling(fold(string).plain), True)]
-            if (place := scattered(earlier, here, known.phones)) is not None:
-                return Hit(*place, "phone")
+    everything = (0, len(folded.plain))
+    try:
+        if known.phones.all and (hit := _phone(spelling, known.phones, before)) is not None:
+            return hit
+    except Overload:
+        return Hit(*everything, "overload")
     if known.mails and (at := _mail(folded.lower, known.mails, before)):
         return Hit(*at, "mail")
     if known.names:
         line = " " + " ".join(word for word in spelling.low if word[0].isalnum()) + " "
         for name in known.names:
             if f" {name} " in line and (" " in name or re.search(rf"\b{name.capitalize()}\b", folded.plain)):
-                return Hit(0, len(folded.plain), "name")
+                return Hit(*everything, "name")
+    return None
+
+
+def _phone(spelling: Spelling, phones: Targets, before: Sequence[str]) -> Hit | None:
+    if (hit := spelled(spelling, phones)) is not None:
+        return Hit(hit.start, hit.end, "phone")
+    if before and (here := pieces(spelling, True)):
+        earlier = [piece for string in before for piece in pieces(Spelling(fold(string).plain, spelling.budget), True)]
+        if (place := scattered(earlier, here, phones)) is not None:
+            return Hit(*place, "phone")
     return None
 
 
@@ -521,6 +528,7 @@ def _mail(lower: str, mails: Sequence[str], before: Sequence[str]) -> tuple[int,
 
 def _squashed(lower: str) -> str:
     """A text without spaces, the signs of a mail address as signs."""
+    lower = " ".join(lower.split())
     for pattern, sign in _SIGNS:
         lower = pattern.sub(sign, lower)
     return lower
@@ -529,19 +537,33 @@ def _squashed(lower: str) -> str:
 # --- the whole search ---------------------------------------------------------------------------------------------------------
 
 
-def leaked(plain: str, spelling: Spelling, wanted: Targets) -> Hit | None:
-    """The first of the values that a folded text gives away by itself."""
+def leaked(spelling: Spelling, wanted: Targets, before: Sequence[str] = ()) -> Hit | None:
+    """The first of the values that a text gives away, by itself or together with the strings released before it. A text with more
+    readings than any reply has is refused unread."""
+    everything = (0, len(spelling.plain))
+    try:
+        return _leaked(spelling, wanted, before, everything)
+    except Overload:
+        return Hit(*everything, "overload")
+
+
+def _leaked(spelling: Spelling, wanted: Targets, before: Sequence[str], everything: tuple[int, int]) -> Hit | None:
+    plain, budget = spelling.plain, spelling.budget
     if (hit := spelled(spelling, wanted)) is not None:
         return hit
     if wanted.mixed and spelling.numeric:
         squashed = re.sub(r"[\W_]+", "", plain).upper()
         if any(value in squashed for value in wanted.mixed):
-            return Hit(0, len(plain), "squashed")
+            return Hit(*everything, "squashed")
     for text in decoded(plain, spelling.numeric):
-        if text and spelled(Spelling(text), wanted) is not None:
-            return Hit(0, len(plain), "encoded")
-    if not spelling.speech.backward.isdisjoint(spelling.low) and spelled(Spelling(plain[::-1]), wanted) is not None:
-        return Hit(0, len(plain), "reversed")
+        if text and spelled(Spelling(text, budget), wanted) is not None:
+            return Hit(*everything, "encoded")
+    if not spelling.speech.backward.isdisjoint(spelling.low) and spelled(Spelling(plain[::-1], budget), wanted) is not None:
+        return Hit(*everything, "reversed")
     if (rule := riddle(spelling, wanted)) is not None:
-        return Hit(0, len(plain), rule)
+        return Hit(*everything, rule)
+    if here := pieces(spelling, True):
+        earlier = [piece for string in before for piece in pieces(Spelling(fold(string).plain, budget), False)]
+        if (place := scattered(earlier, here, wanted)) is not None:
+            return Hit(*place, "pieces")
     return None

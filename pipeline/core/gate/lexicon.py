@@ -12,8 +12,9 @@ A token is a folded lower-case word ("is", "n't", "'s"), one number, or one punc
 rarest word that they cannot do without, so that the cost of a text depends on its words and not on the number of rules.
 
 What a pattern finds is a *mention*. Whether it is a claim depends on the clause around it: `spare` names what makes it harmless
-there: `negated` ("isn't confirmed yet"), `asked` ("shall I book it?"), `conditional` ("once it is confirmed"); `unless` lists patterns
-that make the whole sentence harmless. A tag question ("it's booked, right?") still asserts.
+there: `negated` ("isn't confirmed yet"), `denied` (negated before it: "I can't give out codes"), `asked` ("shall I book it?"), `conditional`
+("once it is confirmed"). `unless` lists patterns that make the whole sentence harmless, `apart` patterns that make it another thing
+where they overlap the mention ("zip code"). A tag question ("it's booked, right?") still asserts.
 
 All supported locales are read together: a Spanish promise in an English reply is found too (OG-2, OG-5).
 """
@@ -59,16 +60,18 @@ Part: TypeAlias = str | tuple[Sequence[str], str]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. id is what a finding reports; asking: only a question claims it; audience None: everybody; unrecorded: it is a
-    claim even where no tour is in play."""
+    """One rule. id is what a finding reports; asking: only a question claims it; audience None: everybody; unrecorded: it is a claim even
+    where no tour is in play; undated: it is none where the calendar reads a date or time there."""
 
     claim_class: str
     id: str
     spare: frozenset[str]
     unless: re.Pattern[str] | None
+    apart: re.Pattern[str] | None
     asking: bool
     audience: str | None
     unrecorded: bool
+    undated: bool
 
 
 class Pattern:
@@ -131,7 +134,7 @@ class Lexicon:
 
     by_word: Mapping[str, tuple[Pattern, ...]]
     clauses: Clauses
-    numbers: frozenset[str]
+    values: Mapping[str, int]  # number words
     large: frozenset[str]
     joiners: frozenset[str]
     lone: frozenset[str]
@@ -145,17 +148,19 @@ class Lexicon:
         tokens: list[str] = []
         firsts: list[int] = []
         lasts: list[int] = []
-        special, number_at = self.special, -2
+        special, number_at, previous = self.special, -2, -1
         for i, word in enumerate(_TOKEN.findall(_written(folded))):
             if word in special or not "a" <= word[0] <= "z":
-                if word in self.numbers or (word[0].isdigit() and word not in self.named):
+                if word in self.values or (word[0].isdigit() and word not in self.named):
                     size = "##" if word in self.large or (len(word) > 2 and word[0] <= "9") else "#"
+                    value = self.values.get(word, -1)
                     if number_at == len(tokens) - 2 and number_at >= 0 and tokens[-1] in self.joiners:
                         del tokens[-1], firsts[-1], lasts[-1]
                     if number_at == len(tokens) - 1 and number_at >= 0:
-                        tokens[-1], lasts[-1] = "##" if "##" in (size, tokens[-1]) else "#", i
+                        spoken = value >= 10 and 0 < previous < 20  # "twelve fifty"
+                        tokens[-1], lasts[-1], previous = "##" if spoken or "##" in (size, tokens[-1]) else "#", i, value
                         continue
-                    number_at = len(tokens)
+                    number_at, previous = len(tokens), value
                     word = word if word in self.lone else size
                 elif word == "." and tokens and tokens[-1] in self.abbreviations:
                     continue
@@ -192,11 +197,15 @@ class Lexicon:
             return True
         if rule.unless is not None and rule.unless.search(line, low, high):
             return True
+        if rule.apart is not None and any(m.start() < end and start < m.end() for m in rule.apart.finditer(line, low, high)):
+            return True
         before, inside = line[low:start].split(), line[start:end].split()
         clause = _last_clause(before, self.clauses.breaks)
         if "negated" in rule.spare and self._negated([*clause[-5:], *inside]):
             return True
-        if "asked" in rule.spare and self._asked(before, inside, line[high - 2 : high] == "? "):
+        if "denied" in rule.spare and self._negated(clause[-6:]):
+            return True
+        if "asked" in rule.spare and self._asked(before, inside, line[end:high]):
             return True
         return "conditional" in rule.spare and self._conditional(clause[-8:], inside)
 
@@ -204,10 +213,10 @@ class Lexicon:
         text = self.clauses.neutral.sub("", " ".join(window) + " ")
         return not self.clauses.negators.isdisjoint(text.split())
 
-    def _asked(self, before: Sequence[str], inside: Sequence[str], ends_asking: bool) -> bool:
-        if "¿" in before:
+    def _asked(self, before: Sequence[str], inside: Sequence[str], after: str) -> bool:
+        if "¿" in before or "¿" in inside:
             return True
-        if not ends_asking:
+        if "¿" in after or not after.endswith("? "):
             return False
         opening = [word for word in (*before, *inside) if word not in self.clauses.openers and word not in _CLAUSE_END]
         return bool(opening) and opening[0] in self.clauses.questions
@@ -263,12 +272,17 @@ class _Reader:
         self.sets: Mapping[str, Sequence[str]] = {}
         self.number: Sequence[str] = ()
         self.telling: set[str] = set()
+        self.harmless: dict[tuple[str, str, str], list[list[Part]]] = {}  # of a rule in all locales together
 
     def lexicon(self) -> Lexicon:
         by_word: dict[str, list[Pattern]] = {}
         for data in self.raw:
-            self.sets = {name: self._expand_all(words) for name, words in data["sets"].items()}
-            self.number = ("#", "##", *self.named, *data["numbers"]["also"])
+            self._enter(data)
+            for item in data["rule"]:
+                for name in ("unless", "apart"):
+                    self.harmless.setdefault((item["class"], item["id"], name), []).extend(map(self._parts, item.get(name, ())))
+        for data in self.raw:
+            self._enter(data)
             for item in data["rule"]:
                 rule = self._rule(item, data["spare"])
                 for text in item["patterns"]:
@@ -281,7 +295,7 @@ class _Reader:
         return Lexicon(
             by_word={word: tuple(entries) for word, entries in by_word.items()},
             clauses=self._clauses(),
-            numbers=frozenset(self.values),
+            values=self.values,
             large=frozenset(word for word, value in self.values.items() if value >= 100),
             joiners=self._all("numbers", "join"),
             lone=self.lone,
@@ -290,6 +304,11 @@ class _Reader:
             special=frozenset(self.values) | self.named,
             telling=frozenset(self.telling),
         )
+
+    def _enter(self, data: Mapping[str, Any]) -> None:
+        """What sets and numbers mean in the patterns of one locale."""
+        self.sets = {name: self._expand_all(words) for name, words in data["sets"].items()}
+        self.number = ("#", "##", *self.named, *data["numbers"]["also"])
 
     def _all(self, table: str, name: str) -> frozenset[str]:
         """The words of a list of all locales; one written without a final accent stands for both."""
@@ -311,22 +330,30 @@ class _Reader:
         return re.compile(frame.format("|".join(map(re.escape, sorted(texts, key=lambda t: (-len(t), t))))))
 
     def _rule(self, item: Mapping[str, Any], spare: Mapping[str, Sequence[str]]) -> Rule:
-        unless = [_source(self._parts(text)) for text in item.get("unless", ())]
         return Rule(
             claim_class=item["class"],
             id=item["id"],
             spare=frozenset(item.get("spare", spare.get(item["class"], ()))),
-            unless=re.compile("|".join(f"(?:{source})" for source in unless)) if unless else None,
+            unless=self._any(item, "unless"),
+            apart=self._any(item, "apart"),
             asking=item.get("asking", False),
             audience=item.get("audience"),
             unrecorded=item.get("unrecorded", False),
+            undated=item.get("undated", False),
         )
+
+    def _any(self, item: Mapping[str, Any], name: str) -> re.Pattern[str] | None:
+        """What makes the mentions of a rule harmless, in any language: some of its words are the same in several."""
+        found = self.harmless[item["class"], item["id"], name]
+        return re.compile("|".join(f"(?:{_source(parts)})" for parts in found)) if found else None
 
     def _parts(self, text: str) -> list[Part]:
         parts: list[Part] = [] if text.startswith("^") else ["(?<= )"]
         for element in text.split():
             if element in _EDGES:
                 parts.append(_EDGES[element])
+            elif "*" in element.split("|"):
+                parts.append(_EDGES["*"])
             else:
                 absent = "?" if len(element) > 1 and element.endswith("?") else "$" if "$" in element.split("|") else ""
                 parts.append((self._alternatives(element.removesuffix("?") if absent == "?" else element), absent))

@@ -17,11 +17,12 @@ _CASED: Final = re.compile(r"[a-z][A-Z]|[A-Z]{4}")
 _SHAPES: Final = tuple(  # rule, the signs without which it cannot occur ("A": odd capitals), pattern
     (rule, frozenset(signs), re.compile(pattern, flags))
     for rule, signs, pattern, flags in (
-        ("placeholder", "{[<%$", r"\{\{[^{}]*\}\}|\$?\{[^{}]{0,60}\}|<%.*?%>|%\(\w+\)s|\[\s*/?(?:[A-Z][A-Z_ ]+|(?:insert|your|name|nombre|date|fecha|time|hora|property|propiedad|first|last|address|agent|phone|unit|link|city|company|inserte)[^\]]{0,40})\]", 0),
+        ("placeholder", "{<%$", r"\{\{[^{}]*\}\}|\$?\{[^{}]{0,60}\}|<%.*?%>|%\(\w+\)s|%[A-Za-z_]+%|\$[A-Z_]{3,}", 0),
+        ("placeholder", "[", r"\[(?!\s*(?:at|dot|arroba|punto)\s*\])[^\[\]\n]*[A-Za-z][^\[\]\n]*\]", re.IGNORECASE),
         ("json", "{[\"", r"[{\[]\s*[\"']|\"\s*:\s*[\"{\[\d]|\":", 0),
         ("braces", "{}", r"[{}]", 0),
         ("markup", "<#*`_[~|-", r"</?[A-Za-z!][\w:-]*(?:\s[^<>]*)?/?>|<\|[^|<>]*\|>|^#{1,6}\s|\*\*[^*\n]+\*\*|`{1,3}|__\w+__|\[[^\[\]]+\]\([^()]+\)|~~[^~]+~~|^\s*\|.*\|\s*$|^\s*---+\s*$", re.MULTILINE),
-        ("identifier", "_", r"(?<![\w./@&?=-])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w@.-]*@)(?!\w)", 0),
+        ("identifier", "_", r"(?<![\w./@&?=-])[a-z][a-z0-9]{0,30}(?:_[a-z0-9]{1,30}){1,8}(?![\w@.-]{0,60}@)", 0),
         ("identifier", "-", r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", 0),
         ("identifier", "A", r"\b[a-z]+[0-9a-z]*(?:[A-Z][a-z0-9]+)+\b(?=\s*[(.=:])", 0),
         ("assignment", "=", r"(?<![?&/\w.-])[A-Za-z_][\w.]*\s?==?\s?[\w'\"\[{]", 0),
@@ -31,6 +32,7 @@ _SHAPES: Final = tuple(  # rule, the signs without which it cannot occur ("A": o
         ("path", "/\\", r"(?:^|[\s\"'(])/(?:app|usr|var|home|etc|src|opt|tmp)/\w|[A-Z]:\\", 0),
         ("path", ".", r"\b[\w-]+\.(?:py|ts|js|json|ya?ml|sql|sh|toml)\b", 0),
         ("sql", "A", r"\b(?:SELECT|INSERT|UPDATE|DELETE|DROP|ALTER)\b[^.]*\b(?:FROM|INTO|SET|TABLE|WHERE|VALUES)\b", 0),
+        ("literal", "N", r"\bNaN\b", 0),
         ("state", "A", r"\b(?:PROPOSED|CONFIRMED|CANCELLED|CANCELED|DEGRADED|PARKED|SUPERSEDED|EXPIRED|NULL|NONE|TODO|FIXME|DEBUG|ASSERT|RETRYABLE|FATAL)\b(?!\s*!)", 0),
         ("role", ":>", r"^\s*(?:assistant|user|system|human|ai|bot|tool|asistente|usuario|sistema)\s*[:>]", re.IGNORECASE | re.MULTILINE),
     )

@@ -62,13 +62,32 @@ class Speech:
     size: Mapping[str, int]  # characters that a word may stand for at most; 0: a filler
 
 
+class Overload(Exception):
+    """A text has so many readings that it is no ordinary reply."""
+
+
+class Budget:
+    """How many readings one search may look at; an ordinary reply needs some dozens."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def spend(self) -> None:
+        """Counts one reading; raises Overload when none is left."""
+        self.left -= 1
+        if self.left < 0:
+            raise Overload
+
+
 class Spelling:
     """The tokens of one folded text and their edges, found when asked for. numeric: it has a digit."""
 
-    __slots__ = ("_edges", "_places", "_runs", "low", "numeric", "plain", "speech", "words")
+    __slots__ = ("_edges", "_places", "_runs", "budget", "low", "numeric", "plain", "speech", "words")
 
-    def __init__(self, plain: str) -> None:
-        self.plain, self.speech = plain, speech()
+    def __init__(self, plain: str, budget: Budget) -> None:
+        self.plain, self.budget, self.speech = plain, budget, speech()
         self.words: list[str] = _TOKEN.findall(plain)
         self.low: list[str] = _TOKEN.findall(plain.lower())
         self.numeric = _DIGIT.search(plain) is not None
@@ -140,6 +159,7 @@ class Spelling:
         """Every reading that begins at token `at`."""
         found = self._edges.get(at)
         if found is None:
+            self.budget.spend()
             found = self._edges[at] = tuple(self._read(at))
         return found
 
