@@ -106,7 +106,7 @@ class Stage:
 
 def run(*, stay: bool, wav: str) -> int:
     """Runs the stories; 0 where everything that was shown held."""
-    logging.basicConfig(level=logging.ERROR, stream=sys.stderr)
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
     try:
         return asyncio.run(_main(stay, Path(wav)))
     except KeyboardInterrupt:

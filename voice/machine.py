@@ -32,9 +32,10 @@ FAREWELL_MS = 12_000
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The stream runs; `opening` is spoken first (LW-1)."""
+    """The stream runs; `opening` is spoken first, and what the caller cut off of it comes back (LW-1); `greeting` follows and does not."""
 
     opening: tuple[Piece, ...]
+    greeting: tuple[Piece, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,9 +234,9 @@ class Machine:
                 return self._heard(text, low_confidence, now)
             case Replied():
                 return self._replied(event, now)
-            case Opened(opening):
+            case Opened(opening, greeting):
                 self._opening = frozenset(piece.text for piece in opening)
-                return self._speak(opening, 0, frozenset(), now)
+                return self._speak((*opening, *greeting), 0, frozenset(), now)
             case Ended():
                 return self._over(now)
 
@@ -417,7 +418,8 @@ class Machine:
                 # What was cut was not heard: its records count only when its facts are heard with the next reply.
                 self._owed_records |= reply.read_back
                 del self._replies[cut.reply]
-            if (cut.piece.facts or cut.piece.text in self._opening) and cut.piece not in self._owed:
+            stated = cut.piece.facts and cut.reply > 0
+            if (stated or cut.piece.text in self._opening) and cut.piece not in self._owed:
                 self._owed.append(cut.piece)
 
     def _over(self, now: int) -> list[Command]:

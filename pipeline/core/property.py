@@ -71,7 +71,9 @@ class Property:
         """The name under which seats of a slot are held."""
         return f"{self.id}|{starts_at.astimezone(UTC):%Y-%m-%dT%H:%MZ}"
 
-    def bookable(self, wall: datetime, now: datetime, taken: Mapping[str, int], mine: frozenset[str] = frozenset()) -> bool:
+    def bookable(
+        self, wall: datetime, now: datetime, taken: Mapping[str, int], mine: frozenset[str] = frozenset()
+    ) -> bool:
         """A stated wall time is a slot: on the grid, open, after the notice, within the horizon, with a free seat (PR-3, CK-6).
 
         `mine` are slot keys that this person already holds; they count as free.
