@@ -10,7 +10,6 @@ one of next week; a day without a year is the coming one, and also the last one 
 
 from __future__ import annotations
 
-import calendar
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -413,7 +412,7 @@ def _sunday(day: date) -> bool:
 def _month(year: int, month: int) -> Stretch | None:
     if not 1 <= year <= 9998:
         return None
-    return date(year, month, 1), date(year, month, calendar.monthrange(year, month)[1])
+    return date(year, month, 1), date(year, month, days_in(year, month))
 
 
 def day_or_none(year: int, month: int, day: int) -> date | None:
@@ -433,11 +432,17 @@ def _shift(day: date, span: Span) -> date | None:
         return None
 
 
+def days_in(year: int, month: int) -> int:
+    """How many days that month has."""
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return 28 + leap if month == 2 else 30 if month in (4, 6, 9, 11) else 31
+
+
 def possible(year: int | None, month: int | None, day: int) -> bool:
     """Whether any such date exists."""
     if month is None:
         return 1 <= day <= 31
-    return 1 <= month <= 12 and 1 <= day <= calendar.monthrange(year or 2000, month)[1]
+    return 1 <= month <= 12 and 1 <= day <= days_in(year or 2000, month)
 
 
 def _written(reading: YearMonthDay, ahead: int | None, today: date) -> Dates:

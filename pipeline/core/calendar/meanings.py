@@ -95,9 +95,13 @@ def _hour(digits: Token | None, number: int | None) -> Clock | None:
     return (Number(digits.value, True, digits.lead) if digits else Number(number or 0, False)).hour()
 
 
-def _hour_minute(hour: Clock, minute: int | Token) -> Clock | None:
-    number = minute if isinstance(minute, int) else minute.value
-    return Clock(hour.minutes + number, hour.form) if hour.minutes % 60 == 0 and 10 <= number < 60 else None
+def _hour_minute(hour: Clock, minute: int) -> Clock | None:
+    return Clock(hour.minutes + minute, hour.form) if hour.minutes % 60 == 0 and 10 <= minute < 60 else None
+
+
+def _hour_apart(hour: Token, minute: Token) -> Clock | None:
+    """Digits with a space between them are a clock only at the quarters: "3 30 pm"."""
+    return _dotted(hour, minute) if minute.value in (0, 15, 30, 45) else None
 
 
 def _hour_few(hour: Clock, minute: int) -> Clock | None:
@@ -534,6 +538,7 @@ _CLOCKS = {
     "one": Meaning(_one_oclock, ()),
     "dial24": Meaning(_dial24, ("hour", "minute?")),
     "hour_minute": Meaning(_hour_minute, ("hour", "minute")),
+    "hour_apart": Meaning(_hour_apart, ("hour", "minute")),
     "hour_few": Meaning(_hour_few, ("hour", "minute")),
     "spelled": Meaning(_spelled, ("hour", "zero", "minute")),
     "past": Meaning(_past, ("hour", "minute")),
@@ -584,6 +589,7 @@ PHRASES: dict[str, dict[str, Meaning]] = {
         "noon": Meaning(_noon, ()),
         "one": Meaning(_one_oclock, ()),
     },
+    "spoken_hour": {"hour": Meaning(_hour, ("digits?", "number?"))},
     "turned": _CLOCKS,
     "oclock": _CLOCKS,
     "dial": _CLOCKS,
@@ -616,6 +622,7 @@ PHRASES: dict[str, dict[str, Meaning]] = {
         "doubtful": Meaning(_doubtful, ("first", "second")),
     },
     "anchor": _DAYS,
+    "near_day": _DAYS,
     "day": _DAYS,
     "some_month": {
         "relative": Meaning(RelativeMonth, ("ahead",)),

@@ -21,7 +21,8 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from enum import IntEnum
+from functools import cache, lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,13 +65,22 @@ Second = frozenset[str] | None
 """The token classes that can stand second on an edge; None where it can end after one token."""
 
 
+class _Edge(IntEnum):
+    """What the next token is on an edge: a word of the phrase, itself a slot, a word of a table, or more than that."""
+
+    LITERAL = 0
+    TOKEN = 1
+    WORD = 2
+    PART = 3
+
+
 @dataclass(slots=True, eq=False)
 class _Node:
     """A trie node: what may come next, by token class, and the meanings that end here."""
 
     children: dict[Symbol, _Node] = field(default_factory=dict)
     ends: list[tuple[Callable[..., Value], tuple[int, ...] | None]] = field(default_factory=list)
-    edges: dict[str, list[tuple[str | None, _Node, Second]]] = field(default_factory=dict)
+    edges: dict[str, list[tuple[_Edge, str, _Node, Second]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +89,8 @@ class PhraseBook:
 
     `roots` maps a part of speech to its trie, `lexicon` a part of speech to its single words and their values.
     `classes` maps a word to its class: words that no phrase names and that have the same parts of speech behave alike,
-    so the tries know them by one name. `tokens` is the locale's tokeniser, `words` are the plain lists of words.
+    so the tries know them by one name. `tokens` is the locale's tokeniser, `words` are the plain lists of words,
+    `starts` the token classes that an item and a linking word can begin with.
     """
 
     locale: str
@@ -88,6 +99,7 @@ class PhraseBook:
     classes: dict[str, str]
     tokens: Tokeniser
     words: dict[str, frozenset[str]]
+    starts: dict[str, frozenset[str]]
 
 
 class Parse:
@@ -98,7 +110,7 @@ class Parse:
     def __init__(self, book: PhraseBook, tokens: Sequence[Token]) -> None:
         self._roots = book.roots
         self._lexicon = book.lexicon
-        self._memo: dict[tuple[str, int], list[Found]] = {}
+        self._memo: list[dict[str, list[Found]]] = [{} for _ in tokens]
         self.tokens = tokens
         self.classes = [book.classes.get(token.key, "?") for token in tokens]
         self.known = "?" not in self.classes
@@ -106,20 +118,15 @@ class Parse:
 
     def at(self, part: str, start: int) -> list[Found]:
         """Every reading of `part` that begins at token `start`, as (end, value)."""
-        memo = self._memo
-        found = memo.get((part, start))
-        if found is not None:
-            return found
-        token = self.tokens[start]
-        if part in TERMINALS:
-            found = [(start + 1, token)] if token.key in TERMINALS[part] else []
-        else:
+        memo = self._memo[start]
+        found = memo.get(part)
+        if found is None:
             words = self._lexicon.get(part)
-            found = [(start + 1, value) for value in words.get(token.key, ())] if words else []
+            found = [(start + 1, value) for value in words.get(self.tokens[start].key, ())] if words else []
             root = self._roots[part]
             if self.classes[start] in root.edges:
                 self._walk(root, start, (), found)
-        memo[part, start] = found
+            memo[part] = found
         return found
 
     def _walk(self, node: _Node, at: int, values: tuple[Value, ...], found: list[Found]) -> None:
@@ -132,11 +139,16 @@ class Parse:
             return
         after = at + 1
         following = self.classes[after] if after < self.size else ""
-        for part, child, second in node.edges.get(self.classes[at], ()):
+        for edge, part, child, second in node.edges.get(self.classes[at], ()):
             if second is not None and following not in second:
                 continue
-            if part is None:
+            if edge == 0:
                 self._walk(child, after, values, found)
+            elif edge == 1:
+                self._walk(child, after, (*values, self.tokens[at]), found)
+            elif edge == 2:
+                for value in self._lexicon[part][self.tokens[at].key]:
+                    self._walk(child, after, (*values, value), found)
             else:
                 for end, value in self.at(part, at):
                     self._walk(child, end, (*values, value), found)
@@ -151,7 +163,7 @@ def load(locale: str, source: str) -> PhraseBook:
     return _Compiler(locale, [_common(), tables]).book()
 
 
-@cache
+@lru_cache(maxsize=128)
 def book(locale: str, folder: Path = _LOCALES) -> PhraseBook | None:
     """The book for a locale name such as "es", "es-MX" or "ES_us"; None where there is none."""
     base = re.split(r"[-_.@]", locale, maxsplit=1)[0].lower()
@@ -198,7 +210,8 @@ class _Compiler:
         for node in nodes:
             node.children = {}
         words = {name: frozenset(map(fold, self.tables.get(name, ()))) for name in meanings.LISTS}
-        return PhraseBook(self.locale, self.roots, self.lexicon, self.classes, self.tokens, words)
+        starts = {part: self._first(part, ()) for part in ("item", "link")}
+        return PhraseBook(self.locale, self.roots, self.lexicon, self.classes, self.tokens, words, starts)
 
     def _classes(self) -> dict[str, str]:
         """The class of each word and shape: itself if a phrase names it, else the parts of speech that it has."""
@@ -284,12 +297,26 @@ class _Compiler:
         for symbol, child in node.children.items():
             if isinstance(symbol, Slot):
                 for key in self._first(symbol.part, ()):
-                    node.edges.setdefault(key, []).append(
-                        (symbol.part, child, self._edge_second(symbol.part, key, child))
+                    edge = (
+                        self._edge(symbol.part, key),
+                        symbol.part,
+                        child,
+                        self._edge_second(symbol.part, key, child),
                     )
+                    node.edges.setdefault(key, []).append(edge)
             else:
                 second = None if child.ends else self._next(child)
-                node.edges.setdefault(symbol, []).append((None, child, second))
+                node.edges.setdefault(symbol, []).append((_Edge.LITERAL, "", child, second))
+
+    def _edge(self, part: str, key: str) -> _Edge:
+        """How a part of speech begins with a token class: the cheaper kinds need no look at its own trie."""
+        if part in TERMINALS:
+            return _Edge.TOKEN
+        in_trie = any(
+            key in self._first(symbol.part, ()) if isinstance(symbol, Slot) else key == symbol
+            for symbol in self.roots[part].children
+        )
+        return _Edge.PART if in_trie else _Edge.WORD
 
     def _next(self, node: _Node) -> frozenset[str]:
         """The token classes that may follow a node."""

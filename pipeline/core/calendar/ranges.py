@@ -92,7 +92,7 @@ def _time_range(first: Said, last: Said, opener: bool, moment: Moment) -> Outcom
     if last_days is not first_days and "recently_past" in rules:
         return Outcome("vague", values, rules)
     changes = [rule for v in values for bound in (v.start, v.end) if (rule := _bound_change(bound, moment.zone))]
-    if changes or any(rule in ALWAYS_ASK for rule in rules):
+    if changes or "twelve_am" in rules or any(rule in ALWAYS_ASK for rule in rules):
         return Outcome("vague", values, (*rules, *changes))
     return Outcome("sound", values, rules)
 

@@ -75,7 +75,7 @@ def _unfit(said: Said) -> bool:
         return True
     if said.period is not None and said.numbers:
         return True
-    return said.half is not None and any(isinstance(day, Written) and day.rule for day in said.days)
+    return said.half is not None and any(isinstance(day, Written) for day in said.days)
 
 
 def _number_is_day(said: Said) -> bool:

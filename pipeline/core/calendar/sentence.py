@@ -94,10 +94,12 @@ def _flagged(side: Side, use: str) -> Side:
 class Sentences:
     """The phrases that a row of tokens holds."""
 
-    __slots__ = ("_parse", "_sides", "size")
+    __slots__ = ("_item_here", "_link_here", "_parse", "_sides", "size")
 
     def __init__(self, book: PhraseBook, tokens: list[Token]) -> None:
         self._parse = Parse(book, tokens)
+        self._item_here = [name in book.starts["item"] for name in self._parse.classes]
+        self._link_here = [name in book.starts["link"] for name in self._parse.classes]
         self._sides: dict[int, list[tuple[int, Side]]] = {}
         self.size = len(tokens)
 
@@ -132,7 +134,7 @@ class Sentences:
 
     def items(self, at: int) -> list[Found]:
         """The items that begin at token `at`."""
-        return self._parse.at("item", at)
+        return self._parse.at("item", at) if self._item_here[at] else []
 
     def sides_after(self, at: int, use: str) -> list[tuple[int, Side]]:
         """The sides that begin at token `at` where a linking word of that use stands before it."""
@@ -141,7 +143,8 @@ class Sentences:
         return found
 
     def links(self, at: int) -> list[tuple[int, str]]:
-        return self._parse.at("link", at)
+        """The linking words at token `at`, with where they end and their use."""
+        return self._parse.at("link", at) if self._link_here[at] else []
 
     def _grow(self, at: int, side: Side, pending: str | None, found: list[tuple[int, Side]]) -> None:
         """Collect the ways in which a side can go on at token `at`, after a linking word `pending` if there is one."""
@@ -150,7 +153,7 @@ class Sentences:
             found.append((at, side))
         if at == self.size or len(found) >= MOST_SIDES:
             return
-        readings = self._parse.at("item", at) if len(items) < MOST_ITEMS else ()
+        readings = self._parse.at("item", at) if self._item_here[at] and len(items) < MOST_ITEMS else ()
         if readings:
             barred = _NOT_AFTER.get(pending, ()) if pending else ()
             kinds = [item.kind for item in items]
@@ -159,7 +162,7 @@ class Sentences:
                     after = _AFTER.get(pending, "") if pending and kind in _HOURS else ""
                     item = Item(kind, value, after, at, end)
                     self._grow(end, Side((*items, item), opener, either, bound, hedged), None, found)
-        for end, use in self._longest(at):
+        for end, use in self._longest(at) if self._link_here[at] else ():
             if use == "plain":
                 self._grow(end, side, pending, found)
             elif use == "hedge":
