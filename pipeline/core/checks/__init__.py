@@ -7,6 +7,10 @@ words around them, records must be on record and described by the words, and the
 Invariants: any disagreement is a question (`ask`), after two questions a person's case (`review`); nothing is committed because of a
 keyword, and nothing is committed against one; a refused offer is never a cancellation; a first touch is PROPOSED unless all of PR-4
 holds; the function is pure and total.
+
+Map: `context` what goes in and comes out · `evidence` spans, values, unclaimed dates · `roles` dates against the words around them ·
+`slot` one day and time, and whether it can be · `records` which record · `wishes` and `yes` whether the words carry the wish ·
+`check` one check under way · `decide` one path per change. Words are data: `pipeline/core/cues`, one file per locale.
 """
 
 from __future__ import annotations
