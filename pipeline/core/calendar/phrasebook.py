@@ -204,13 +204,13 @@ class _Compiler:
         self.classes = self._classes()
 
     def book(self) -> PhraseBook:
+        starts = {part: self._first(part, ()) for part in ("item", "link")}
         nodes = [node for root in self.roots.values() for node in _below(root)]
         for node in nodes:
             self._index(node)
         for node in nodes:
             node.children = {}
         words = {name: frozenset(map(fold, self.tables.get(name, ()))) for name in meanings.LISTS}
-        starts = {part: self._first(part, ()) for part in ("item", "link")}
         return PhraseBook(self.locale, self.roots, self.lexicon, self.classes, self.tokens, words, starts)
 
     def _classes(self) -> dict[str, str]:
