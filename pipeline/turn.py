@@ -16,8 +16,8 @@ from typing import Literal, Protocol, cast
 from pipeline.compose import Composed, NothingMayLeave, Setting, compose, holding, modes_of, outgoing, verdict_json
 from pipeline.core.commands import (
     Commit,
-    Committed,
     CommitOutcome,
+    Committed,
     Duplicate,
     Refused,
     ReviewSignal,
