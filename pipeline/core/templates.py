@@ -1,7 +1,7 @@
 """Fact sentences: localised templates that code renders from verified values (CO-2).
 
-A template is a sentence with typed places: `{slot}`, `{day}`, `{days}`, `{slots}`, `{a}`, `{b}`, `{address}`, `{property}`, `{phone}`, `{person}`. Rendering turns each place
-into a `Fact` with its provenance and leaves the fixed words as `Prose`, so that the gate sees exactly which characters a record vouches for. Templates are data
+A template is a sentence with typed places: `{slot}`, `{day}`, `{days}`, `{slots}`, `{a}`, `{b}`, `{address}`, `{property}`, `{phone}`, `{person}`. Rendering turns each
+place into a `Fact` with its provenance and leaves the fixed words as `Prose`, so that the gate sees exactly which characters a record vouches for. Templates are data
 (one TOML file per locale and domain), each with an optional `spoken` form for calls. A template whose places lack values does not render: KeyError.
 
 Holding, fallback and floor texts are templates without places, the property's name and public phone excepted (CO-4); `fact_free` proves it at start-up.
