@@ -7,6 +7,7 @@ than was said (IN-11).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,24 +15,25 @@ import sqlalchemy as sa
 from pipeline.ports import Tx
 from pipeline.store import NewCall, SpokenRow
 from storage.tables import call, utterance
-from storage.types import upsert
+from storage.types import Inserting, Upsert, once
+
+
+def _record_statement(insert: Inserting) -> sa.Executable:
+    new = insert(utterance)
+    return new.on_conflict_do_update(
+        index_elements=["id"],
+        set_={name: new.excluded[name] for name in ("heard", "heard_whole", "facts")},
+        where=sa.func.length(new.excluded.heard) >= sa.func.length(utterance.c.heard),
+    )
+
+
+_START = once(call, call.c.id, "provider_id")
+_RECORD = Upsert(_record_statement)
 
 
 def start_call(tx: Tx, new: NewCall) -> bool:
     """False where the call exists."""
-    statement = upsert(tx.conn, call).values(
-        id=new.id,
-        provider_id=new.provider_id,
-        property=new.property,
-        address=new.address,
-        our_address=new.our_address,
-        withheld=new.withheld,
-        token_digest=new.token_digest,
-        token_expires_at=new.token_expires_at,
-        started_at=new.started_at,
-    )
-    once = statement.on_conflict_do_nothing(index_elements=["provider_id"]).returning(call.c.id)
-    return tx.conn.execute(once).first() is not None
+    return _START.run(tx.conn, asdict(new)).first() is not None
 
 
 def use_media_token(tx: Tx, provider_id: str, token_digest: str) -> str | None:
@@ -60,25 +62,7 @@ def call_by_provider_id(tx: Tx, provider_id: str) -> Mapping[str, Any] | None:
 def record_utterances(tx: Tx, spoken: Sequence[SpokenRow]) -> None:
     """Inserts utterances; of one that exists only what was heard grows."""
     for row in spoken:
-        statement = upsert(tx.conn, utterance).values(
-            id=row.id,
-            call=row.call,
-            turn=row.turn,
-            speaker=row.speaker,
-            text=row.text,
-            heard=row.heard,
-            heard_whole=row.heard_whole,
-            facts=list(row.facts),
-            started_at=row.started_at,
-        )
-        new = statement.excluded
-        tx.conn.execute(
-            statement.on_conflict_do_update(
-                index_elements=["id"],
-                set_={"heard": new.heard, "heard_whole": new.heard_whole, "facts": new.facts},
-                where=sa.func.length(new.heard) >= sa.func.length(utterance.c.heard),
-            )
-        )
+        _RECORD.run(tx.conn, asdict(row))
 
 
 def end_call(tx: Tx, provider_id: str, outcome: str) -> str | None:

@@ -15,10 +15,11 @@ from pipeline.core.states import INTENT, sources
 from pipeline.core.states import IntentState as State
 from pipeline.ports import Tx
 from pipeline.store import Delivery
+from storage.people import suppress
 from storage.review import open_case
 from storage.tables import attempt, delivery_event, intent
 from storage.trace import note
-from storage.types import one_of, upsert
+from storage.types import once, one_of
 
 # A provider's word: how far along it is, and the state that it proves.
 STATUS: dict[str, tuple[int, State]] = {
@@ -43,19 +44,21 @@ _OPT_OUT_STATUS = frozenset({"unsubscribe", "group_unsubscribe", "spamreport"})
 _OPT_OUT_ERROR = frozenset({"21610", "unsubscribed address", "spam reporting address"})
 
 
+_ONCE = once(delivery_event, delivery_event.c.id)
+
+
 def delivery(tx: Tx, event: Delivery) -> bool:
     """Appends and folds one event; False for one that was seen before."""
-    statement = upsert(tx.conn, delivery_event).values(
-        provider=event.provider,
-        ref=event.ref,
-        status=event.status,
-        error=event.error or "",
-        reference=event.reference,
-        via=event.via,
-        at=tx.now,
-    )
-    once = statement.on_conflict_do_nothing().returning(delivery_event.c.id)
-    number = tx.conn.execute(once).scalar_one_or_none()
+    row = {
+        "provider": event.provider,
+        "ref": event.ref,
+        "status": event.status,
+        "error": event.error or "",
+        "reference": event.reference,
+        "via": event.via,
+        "at": tx.now,
+    }
+    number = _ONCE.run(tx.conn, row).scalar_one_or_none()
     if number is None:
         return False
     intent_id = _match(tx, event)
@@ -141,7 +144,5 @@ def _match(tx: Tx, event: Delivery) -> str | None:
 
 def _opt_out(tx: Tx, intent_id: str, event: Delivery) -> None:
     if event.status.lower() in _OPT_OUT_STATUS or (event.error or "").lower() in _OPT_OUT_ERROR:
-        from storage.commit import suppress
-
         row = tx.conn.execute(sa.select(intent.c.channel, intent.c.recipient).where(intent.c.id == intent_id)).one()
         suppress(tx, row.channel, row.recipient, reason=f"carrier:{event.error or event.status}")

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy import bindparam
 
 from pipeline.core.commands import ReviewSignal, TraceEvent
 from pipeline.core.states import IntentState, TurnState
@@ -23,12 +24,42 @@ from storage.tables import gate_verdict, intent, turn
 from storage.trace import note, trace
 from storage.types import one_of
 
+_THIS = sa.and_(intent.c.id == bindparam("at_intent"), ~intent.c.held)
+_COMPOSE = sa.update(intent).where(_THIS, intent.c.state == IntentState.PROMISED).returning(intent.c.turn)
+_FALL_BACK = (
+    sa.update(intent)
+    .where(
+        _THIS,
+        one_of(intent.c.state, [IntentState.PROMISED, IntentState.COMPOSED, IntentState.LEASED]),
+        intent.c.attempts == 0,
+        sa.or_(intent.c.lease_until.is_(None), intent.c.lease_until <= bindparam("at_now")),
+    )
+    .values(fence=intent.c.fence + 1)
+    .returning(intent.c.turn)
+)
+_VERDICT = sa.insert(gate_verdict)
+_OWED = (
+    sa.select(intent.c.id)
+    .where(intent.c.turn == turn.c.id, intent.c.state == IntentState.PROMISED, ~intent.c.held)
+    .exists()
+)
+_SETTLE = (
+    sa.update(turn)
+    .where(
+        turn.c.id == bindparam("at_turn"),
+        one_of(turn.c.state, [TurnState.COMMITTED]),
+        ~_OWED,
+        sa.or_(turn.c.channel != "voice", turn.c.spoken_at.is_not(None)),
+    )
+    .values(state=TurnState.SETTLED, settled_at=bindparam("at_now"))
+)
+
 
 def compose(
     tx: Tx, intent_id: str, payload: Payload, segments: Sequence[Mapping[str, Any]], verdict: Mapping[str, Any]
 ) -> bool:
     """promised to composed; False where the intent is not promised any more (superseded, fallen back) or waits for its call's end."""
-    turn_id = _write(tx, intent_id, [IntentState.PROMISED], _bytes(tx, payload) | {"segments": list(segments)})
+    turn_id = _write(tx, _COMPOSE, intent_id, _bytes(tx, payload) | {"segments": list(segments)})
     if turn_id is None:
         return False
     keep_verdict(tx, turn_id, intent_id, verdict)
@@ -42,7 +73,7 @@ def park(
 ) -> bool:
     """The draft goes into a case; the intent carries the holding text, or waits in `parked` for a person."""
     values = {"state": IntentState.PARKED} if holding is None else _bytes(tx, holding)
-    turn_id = _write(tx, intent_id, [IntentState.PROMISED], values | {"reason": signal.signature})
+    turn_id = _write(tx, _COMPOSE, intent_id, values | {"reason": signal.signature})
     if turn_id is None:
         return False
     keep_verdict(tx, turn_id, intent_id, verdict)
@@ -58,10 +89,8 @@ def park(
 
 def fall_back(tx: Tx, intent_id: str, payload: Payload, verdict: Mapping[str, Any]) -> bool:
     """The minimal text takes the payload's place on the same intent, only where no attempt exists (CO-3)."""
-    idle = sa.and_(intent.c.attempts == 0, sa.or_(intent.c.lease_until.is_(None), intent.c.lease_until <= tx.now))
-    states = [IntentState.PROMISED, IntentState.COMPOSED, IntentState.LEASED]
-    values = _bytes(tx, payload) | {"fell_back": True, "fallback_at": None, "fence": intent.c.fence + 1}
-    turn_id = _write(tx, intent_id, states, values, idle)
+    values = _bytes(tx, payload) | {"fell_back": True, "fallback_at": None, "at_now": tx.now}
+    turn_id = _write(tx, _FALL_BACK, intent_id, values)
     if turn_id is None:
         return False
     keep_verdict(tx, turn_id, intent_id, verdict)
@@ -120,7 +149,7 @@ def _gated(intent_id: str, verdict: Mapping[str, Any], payload: Payload | None) 
 
 
 def keep_verdict(tx: Tx, turn_id: str, intent_id: str | None, verdict: Mapping[str, Any]) -> None:
-    tx.conn.execute(sa.insert(gate_verdict).values(turn=turn_id, intent=intent_id, verdict=verdict, at=tx.now))
+    tx.conn.execute(_VERDICT, {"turn": turn_id, "intent": intent_id, "verdict": verdict, "at": tx.now})
 
 
 def _bytes(tx: Tx, payload: Payload) -> dict[str, Any]:
@@ -135,32 +164,11 @@ def _bytes(tx: Tx, payload: Payload) -> dict[str, Any]:
     }
 
 
-def _write(
-    tx: Tx, intent_id: str, states: Sequence[str], values: Mapping[str, Any], *conditions: sa.ColumnElement[bool]
-) -> str | None:
-    """The turn of the intent that was written; None where it is in none of `states`."""
-    return tx.conn.execute(
-        sa.update(intent)
-        .where(intent.c.id == intent_id, intent.c.state.in_(states), ~intent.c.held, *conditions)
-        .values(values)
-        .returning(intent.c.turn)
-    ).scalar_one_or_none()
+def _write(tx: Tx, statement: sa.Executable, intent_id: str, values: Mapping[str, Any]) -> str | None:
+    """The turn of the intent that was written; None where it may not be."""
+    return tx.conn.execute(statement, {**values, "at_intent": intent_id}).scalar_one_or_none()
 
 
 def settle(tx: Tx, turn_id: str) -> None:
     """A turn from committed to settled, once no payload is owed and, on a call, the answer was spoken."""
-    owed = (
-        sa.select(intent.c.id)
-        .where(intent.c.turn == turn.c.id, intent.c.state == IntentState.PROMISED, ~intent.c.held)
-        .exists()
-    )
-    tx.conn.execute(
-        sa.update(turn)
-        .where(
-            turn.c.id == turn_id,
-            one_of(turn.c.state, [TurnState.COMMITTED]),
-            ~owed,
-            sa.or_(turn.c.channel != "voice", turn.c.spoken_at.is_not(None)),
-        )
-        .values(state=TurnState.SETTLED, settled_at=tx.now)
-    )
+    tx.conn.execute(_SETTLE, {"at_turn": turn_id, "at_now": tx.now})

@@ -9,15 +9,18 @@ import sqlalchemy as sa
 
 from pipeline.ports import Tx
 from storage.tables import access_code, conversation, heartbeat, property_, switch, webhook_seen
-from storage.types import upsert
+from storage.types import latest, once
 from storage.vault import Vault
+
+_PROPERTY = latest(property_, "id")
+_SWITCH = latest(switch, "name")
+_BEAT = latest(heartbeat, "node", "role")
+_SEEN = once(webhook_seen, webhook_seen.c.key)
 
 
 def register_property(tx: Tx, vault: Vault, property_id: str, digest: str, secrets: Sequence[tuple[str, str]]) -> None:
     """The property as its file has it now; its codes are replaced whole, sealed."""
-    values = {"digest": digest, "registered_at": tx.now}
-    statement = upsert(tx.conn, property_).values(id=property_id, **values)
-    tx.conn.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
+    _PROPERTY.run(tx.conn, {"id": property_id, "digest": digest, "registered_at": tx.now})
     tx.conn.execute(sa.delete(access_code).where(access_code.c.property == property_id))
     if secrets:
         tx.conn.execute(
@@ -31,9 +34,7 @@ def register_property(tx: Tx, vault: Vault, property_id: str, digest: str, secre
 
 def set_switch(tx: Tx, name: str, off: bool, by: str) -> None:
     """`name` is "channel:sms", "property:ID" or "class:NAME" (CK-5)."""
-    values = {"off": off, "changed_at": tx.now, "changed_by": by}
-    statement = upsert(tx.conn, switch).values(name=name, **values)
-    tx.conn.execute(statement.on_conflict_do_update(index_elements=["name"], set_=values))
+    _SWITCH.run(tx.conn, {"name": name, "off": off, "changed_at": tx.now, "changed_by": by})
 
 
 def set_owner(tx: Tx, conversation_id: str, owner: Literal["clara", "human"], by: str) -> None:
@@ -46,11 +47,9 @@ def set_owner(tx: Tx, conversation_id: str, owner: Literal["clara", "human"], by
 
 
 def beat(tx: Tx, node: str, role: str) -> None:
-    statement = upsert(tx.conn, heartbeat).values(node=node, role=role, at=tx.now)
-    tx.conn.execute(statement.on_conflict_do_update(index_elements=["node", "role"], set_={"at": tx.now}))
+    _BEAT.run(tx.conn, {"node": node, "role": role, "at": tx.now})
 
 
 def first_seen(tx: Tx, provider: str, key: str) -> bool:
     """True the first time; every later one is a replay (OP-3)."""
-    statement = upsert(tx.conn, webhook_seen).values(provider=provider, key=key, at=tx.now)
-    return tx.conn.execute(statement.on_conflict_do_nothing().returning(webhook_seen.c.key)).first() is not None
+    return _SEEN.run(tx.conn, {"provider": provider, "key": key, "at": tx.now}).first() is not None

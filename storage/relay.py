@@ -30,7 +30,7 @@ from pipeline.ports import (
 )
 from pipeline.store import Delivery, IntentLease, Sending
 from storage import delivery, rows
-from storage.commit import suppress
+from storage.people import suppress
 from storage.review import open_case
 from storage.rows import later
 from storage.tables import attempt as attempts
@@ -48,7 +48,9 @@ def lease_intents(tx: Tx, node: str, limit: int, seconds: float, full: Collectio
     """
     _return_expired(tx)
     heads = _heads(tx, limit)
-    chosen = [row.id for row in tx.conn.execute(heads.where(intent.c.channel.not_in(sorted(full))) if full else heads).all()]
+    chosen = [
+        row.id for row in tx.conn.execute(heads.where(intent.c.channel.not_in(sorted(full))) if full else heads).all()
+    ]
     if not chosen:
         return []
     leased = tx.conn.execute(

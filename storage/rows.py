@@ -22,10 +22,6 @@ _LEFT = (State.SENDING, State.ACCEPTED, State.DELIVERED, State.UNDELIVERED, Stat
 _LEAVING = (State.COMPOSED, State.LEASED, State.BLOCKED)
 
 
-def after(instant: datetime, span: timedelta) -> datetime:
-    return instant + span
-
-
 def later(tx: Tx, seconds: float) -> datetime:
     """`seconds` after the transaction's instant."""
     return tx.now + timedelta(seconds=seconds)

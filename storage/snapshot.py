@@ -21,13 +21,11 @@ from pipeline.store import (
     UnsentRow,
 )
 from storage import rows
+from storage.outbox import ANSWERS
 from storage.rows import of_person_or_conversation
 from storage.tables import conversation, entity, inbound, intent, matter, offer, person, proposal, slot_hold, turn
 from storage.types import one_of
 from storage.vault import Vault
-
-# What a later answer of the same conversation takes the place of (TX-4).
-ANSWERS = ("answer", "holding")
 
 
 def snapshot(tx: Tx, vault: Vault, turn_id: str) -> Snapshot:

@@ -23,7 +23,7 @@ from pipeline.store import (
     SpokenRow,
     TurnLease,
 )
-from storage import calls, commit, delivery, inbox, intents, operations, relay, snapshot, trace
+from storage import calls, commit, delivery, entities, inbox, intents, operations, relay, snapshot, trace, turns
 from storage.database import repeatable
 from storage.review import open_case
 from storage.vault import Vault
@@ -33,7 +33,7 @@ class SqlStore:
     """`secrets` seal access codes, the newest first. `transitions` has one table per kind of entity; `policy` the time limits."""
 
     def __init__(
-        self, *secrets: str, policy: Policy | None = None, transitions: commit.Transitions = commit.TRANSITIONS
+        self, *secrets: str, policy: Policy | None = None, transitions: entities.Transitions = entities.TRANSITIONS
     ) -> None:
         self._vault = Vault(secrets)
         self._policy = policy or Policy()
@@ -49,14 +49,14 @@ class SqlStore:
         return snapshot.sent_texts(tx, property_id, address)
 
     def lease_turns(self, tx: Tx, node: str, limit: int, seconds: float) -> list[TurnLease]:
-        return inbox.lease_turns(tx, node, limit, seconds)
+        return turns.lease_turns(tx, node, limit, seconds)
 
     def lease_turn(self, tx: Tx, turn: str, node: str, seconds: float) -> TurnLease | None:
-        return inbox.lease_turn(tx, turn, node, seconds)
+        return turns.lease_turn(tx, turn, node, seconds)
 
     @repeatable
     def release_turn(self, tx: Tx, lease: TurnLease, due_at: datetime | None) -> None:
-        inbox.release_turn(tx, lease, due_at)
+        turns.release_turn(tx, lease, due_at)
 
     def snapshot(self, tx: Tx, turn: str) -> Snapshot:
         return snapshot.snapshot(tx, self._vault, turn)
@@ -64,7 +64,7 @@ class SqlStore:
     def settle_without_commit(
         self, tx: Tx, turn: str, ending: Ending, health: Health, trace: Sequence[TraceEvent], seen: Seen | None = None
     ) -> bool:
-        return inbox.settle_without_commit(tx, turn, ending, health, trace, seen)
+        return turns.settle_without_commit(tx, turn, ending, health, trace, seen)
 
     # the chokepoint
 
@@ -73,11 +73,11 @@ class SqlStore:
         return commit.commit(tx, command, self._transitions)
 
     def expire_due(self, tx: Tx, limit: int) -> list[str]:
-        return inbox.expire_due(tx, limit)
+        return turns.expire_due(tx, limit)
 
     @repeatable
     def open_expiry(self, tx: Tx, entity: str, turn: str, matter: str) -> str | None:
-        return inbox.open_expiry(tx, entity, turn, matter)
+        return turns.open_expiry(tx, entity, turn, matter)
 
     # compose
 
@@ -114,7 +114,9 @@ class SqlStore:
 
     # relay
 
-    def lease_intents(self, tx: Tx, node: str, limit: int, seconds: float, full: Collection[str] = ()) -> list[IntentLease]:
+    def lease_intents(
+        self, tx: Tx, node: str, limit: int, seconds: float, full: Collection[str] = ()
+    ) -> list[IntentLease]:
         return relay.lease_intents(tx, node, limit, seconds, full)
 
     def begin_attempt(self, tx: Tx, lease: IntentLease, attempt: str) -> Attempt | None:
