@@ -129,7 +129,7 @@ async def synthesise(world: World, text: str, locale: str, started: float, raw: 
     """Marked speech for `text`, which is on record before a sound is made."""
     utterance = utter(world, "", text, locale)
     world.see("elevenlabs", "tts", started=started, body=raw, text=text, utterance=utterance.id, **meta)
-    return mark(await say(text, locale, "clara"), utterance.id)
+    return mark(await say(world, text, locale, "clara"), utterance.id)
 
 
 async def pieces(world: World, audio: bytes, cut: Callable[[], None]) -> AsyncIterator[bytes]:

@@ -46,9 +46,9 @@ def speak(text: str, locale: str, voice: Voice, by: Engine | None = None) -> byt
     return _speak(text, language if language in _ESPEAK else "en", voice, by or engine())
 
 
-async def say(text: str, locale: str, voice: Voice) -> bytes:
-    """`speak`, off the event loop."""
-    return await asyncio.to_thread(speak, text, locale, voice)
+async def say(world: World, text: str, locale: str, voice: Voice) -> bytes:
+    """`speak`, off the event loop; in tones where calls run faster than anybody could listen."""
+    return await asyncio.to_thread(speak, text, locale, voice, engine() if world.speed == 1 else "tones")
 
 
 @lru_cache(maxsize=256)
