@@ -48,7 +48,7 @@ _LONGEST_INFERRED = 10 * 60
 
 def read_range(left: Side, right: Side, moment: Moment) -> Outcome | None:
     """What a range with these two ends states, or None where they are no ends of one range."""
-    first, last = sort(left), sort(right)
+    first, last = _dated(sort(left)), _dated(sort(right))
     if first.vague or last.vague or left.bound or right.bound or right.opener:
         return Outcome("open", (), (*first.vague, *last.vague, "open_range"))
     found = [
@@ -58,6 +58,15 @@ def read_range(left: Side, right: Side, moment: Moment) -> Outcome | None:
     if len(sound) > 1:
         return Outcome("vague", tuple(v for o in sound for v in o.values), ("days_or_hours",))
     return sound[0] if sound else found[0] if found else None
+
+
+def _dated(said: Said) -> Said:
+    """A number after a weekday is its day where another one, or a clock, tells the time: "Thursday 20 from 2 to 4"."""
+    hours = len(said.numbers) + len(said.clocks) + len(said.loose)
+    if said.weekday is None or said.days or not said.numbers or hours != 2:
+        return said
+    day, *rest = said.numbers
+    return changed(said, days=[Written((YearMonthDay(None, None, day.value),))], numbers=rest)
 
 
 def _time_range(first: Said, last: Said, opener: bool, moment: Moment) -> Outcome | None:

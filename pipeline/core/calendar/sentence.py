@@ -79,6 +79,19 @@ def _timed(side: Side) -> bool:
     return len(side.items) == 1 and side.items[0].kind == "number" and not side.items[0].after
 
 
+def _fits(kind: str, kinds: list[str]) -> bool:
+    """Whether an item of that kind can follow the kinds that a side has: what no reading takes need not be tried."""
+    if not kinds:
+        return True
+    if kinds[-1] == "year" or (kind in _HOURS and "half" in kinds):
+        return False
+    if kind == "half":
+        return not _HOURS.intersection(kinds)
+    if "period" in kinds and "number" in kinds:
+        return False
+    return kind != "number" or "period" not in kinds or "weekday" not in kinds
+
+
 def _flagged(side: Side, use: str) -> Side:
     """A side after a linking word of that use."""
     match use:
@@ -158,7 +171,7 @@ class Sentences:
             barred = _NOT_AFTER.get(pending, ()) if pending else ()
             kinds = [item.kind for item in items]
             for end, (kind, value) in readings:
-                if kind not in barred and kinds.count(kind) < _AT_MOST[kind]:
+                if kind not in barred and kinds.count(kind) < _AT_MOST[kind] and _fits(kind, kinds):
                     after = _AFTER.get(pending, "") if pending and kind in _HOURS else ""
                     item = Item(kind, value, after, at, end)
                     self._grow(end, Side((*items, item), opener, either, bound, hedged), None, found)
