@@ -107,6 +107,7 @@ def build(settings: Settings) -> Clara:
     db = SqlDatabase(settings.database_url, offset=settings.clock_offset)
     policy = Policy(
         poll=settings.poll,
+        fallback=settings.fallback_after,
         lease=settings.send_lease,
         absent_after=settings.absent_after,
         unknown_give_up=settings.unknown_give_up,

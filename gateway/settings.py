@@ -55,6 +55,7 @@ class Settings:
     drain: float
     media_speed: float
     poll: float
+    fallback_after: float
     turn_lease: float
     send_lease: float
     absent_after: float
@@ -83,7 +84,8 @@ VARIABLES = (
     Variable("CLARA_CLOCK_OFFSET", "seconds by which the clock is shifted (sandbox only)", "0", ""),
     Variable("CLARA_NODE", "name of this node", "node-1", ""),
     Variable("CLARA_POLL", "seconds between looks at the database without a wake-up", "1.0", ""),
-    Variable("CLARA_TURN_LEASE", "seconds after which the turn of a node that died is taken up by another", "60", ""),
+    Variable("CLARA_FALLBACK_AFTER", "seconds from a commit to the minimal text, where nothing reached the provider", "60", ""),
+    Variable("CLARA_TURN_LEASE", "seconds after which the turn of a node that died is taken up by another; below CLARA_FALLBACK_AFTER", "30", ""),
     Variable("CLARA_SEND_LEASE", "seconds after which the provider is asked what became of a send that nobody reports on", "30", ""),
     Variable("CLARA_ABSENT_AFTER", "seconds after which a provider that does not know a message is believed, and it is sent again", "120", ""),
     Variable("CLARA_UNKNOWN_GIVE_UP", "seconds after which a send of unknown outcome goes to a person", "600", ""),
@@ -178,6 +180,7 @@ def load(environ: Mapping[str, str]) -> Settings:
         drain=_number("CLARA_DRAIN", get("CLARA_DRAIN"), float),
         media_speed=_number("CLARA_MEDIA_SPEED", get("CLARA_MEDIA_SPEED"), float),
         poll=_seconds("CLARA_POLL", get("CLARA_POLL")),
+        fallback_after=_seconds("CLARA_FALLBACK_AFTER", get("CLARA_FALLBACK_AFTER")),
         turn_lease=_seconds("CLARA_TURN_LEASE", get("CLARA_TURN_LEASE")),
         send_lease=_seconds("CLARA_SEND_LEASE", get("CLARA_SEND_LEASE")),
         absent_after=_seconds("CLARA_ABSENT_AFTER", get("CLARA_ABSENT_AFTER")),

@@ -56,7 +56,7 @@ class TurnWorkers:
     bus: Bus
     node: str
     width: int = 16
-    lease: float = 60.0
+    lease: float = 30.0  # longer than a reading and a draft; so short that a turn is taken up again before its minimal text is due (CO-3)
     _running: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def step(self) -> int:
