@@ -61,7 +61,7 @@ class Client:
             got.append(await self.next())
         return got
 
-    async def rest(self, seconds: float = 0.15) -> list[dict[str, Any]]:
+    async def rest(self, seconds: float = 0.3) -> list[dict[str, Any]]:
         """What still comes within some time."""
         got = []
         try:
