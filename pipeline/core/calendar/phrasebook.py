@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache, lru_cache
@@ -130,28 +130,34 @@ class Parse:
         return found
 
     def _walk(self, node: _Node, at: int, values: tuple[Value, ...], found: list[Found]) -> None:
-        for meaning, order in node.ends:
-            # no order: the slots stand as the meaning takes them
-            value = meaning(*values) if order is None else meaning(*[values[i] if i >= 0 else None for i in order])
-            if value is not None:
-                found.append((at, value))
-        if at == self.size:
+        """Go on from `node` with token `at`; the caller has seen that there is one."""
+        edges = node.edges.get(self.classes[at])
+        if edges is None:
             return
         after = at + 1
         following = self.classes[after] if after < self.size else ""
-        for edge, part, child, second in node.edges.get(self.classes[at], ()):
+        for edge, part, child, second in edges:
             if second is not None and following not in second:
                 continue
+            steps: Iterable[tuple[int, tuple[Value, ...]]]
             if edge == 0:
-                self._walk(child, after, values, found)
+                steps = ((after, values),)
             elif edge == 1:
-                self._walk(child, after, (*values, self.tokens[at]), found)
+                steps = ((after, (*values, self.tokens[at])),)
             elif edge == 2:
-                for value in self._lexicon[part][self.tokens[at].key]:
-                    self._walk(child, after, (*values, value), found)
+                steps = [(after, (*values, value)) for value in self._lexicon[part][self.tokens[at].key]]
             else:
-                for end, value in self.at(part, at):
-                    self._walk(child, end, (*values, value), found)
+                steps = [(end, (*values, value)) for end, value in self.at(part, at)]
+            for end, given in steps:
+                for meaning, order in child.ends:
+                    # no order: the slots stand as the meaning takes them
+                    value = (
+                        meaning(*given) if order is None else meaning(*[given[i] if i >= 0 else None for i in order])
+                    )
+                    if value is not None:
+                        found.append((end, value))
+                if child.edges and end < self.size:
+                    self._walk(child, end, given, found)
 
 
 def load(locale: str, source: str) -> PhraseBook:
