@@ -51,7 +51,10 @@ class _Socket:
         return text if len(text) <= LARGEST_FRAME else ""
 
     async def send(self, text: str) -> None:
-        await self.websocket.send_text(text)
+        try:
+            await self.websocket.send_text(text)
+        except (WebSocketDisconnect, RuntimeError) as gone:
+            raise ConnectionError("the media socket is closed") from gone
 
 
 def routes(clara: Clara) -> list[BaseRoute]:
@@ -60,6 +63,7 @@ def routes(clara: Clara) -> list[BaseRoute]:
     if hearing is None or speaking is None:
         return []
     desk = CallDesk(clara.engine, clara.ids, clara.bus, clara.settings.node)
+    live: dict[str, Bridge] = {}  # by CallSid
 
     async def voice(request: Request) -> Response:
         params = await verified_form(clara, request)
@@ -103,7 +107,12 @@ def routes(clara: Clara) -> list[BaseRoute]:
             return params
         form = dict(params)
         if form.get("CallStatus") in FINAL and form.get("CallSid"):
-            await desk.finish(form["CallSid"], form["CallStatus"])
+            bridge = live.get(form["CallSid"])
+            if bridge is not None:
+                # It may be committing a turn; it reports the end itself, after that, so that one text says everything (CO-1).
+                bridge.end(form["CallStatus"])
+            else:
+                await desk.finish(form["CallSid"], form["CallStatus"])
         return PlainTextResponse("")
 
     async def media(websocket: WebSocket) -> None:
@@ -131,14 +140,15 @@ def routes(clara: Clara) -> list[BaseRoute]:
             stream=start.stream,
             hearing=hearing,
             speaking=speaking,
-            on_end=lambda provider_id: desk.finish(provider_id, "completed"),
-            speed=clara.settings.media_speed,
+            on_end=desk.finish,
         )
         clara.calls.add(call.id)
+        live[call.provider_id] = bridge
         try:
             await bridge.run()
         finally:
             clara.calls.discard(call.id)
+            del live[call.provider_id]
             try:
                 await websocket.close()
             except (RuntimeError, WebSocketDisconnect):

@@ -1,7 +1,7 @@
 """A call's turns and its end, on the pipeline's side: the same `decide` and commit as texts, a speaker in the place of the outbox (VO-2, VO-8).
 
-`stop`, the closed socket and the status callback are three independent signals of one end; `finish` is idempotent, and whichever comes first releases the one text
-that follows a call.
+`stop`, the closed socket and the status callback are three independent signals of one end. `finish` is idempotent: whichever comes first ends the call, and each
+releases what waits by then, so that a turn that was committed after the first signal owes its text nonetheless. Who still has turns of the call in hand calls last.
 """
 
 from __future__ import annotations
@@ -117,5 +117,8 @@ class CallDesk:
 
     def _end(self, tx: Tx, provider_id: str, outcome: str, fallback_at: datetime) -> list[str]:
         """The end and the release of its text in one transaction: neither is ever seen without the other."""
-        call = self.engine.store.end_call(tx, provider_id, outcome)
-        return [] if call is None else self.engine.store.release_held(tx, call, fallback_at)
+        call = self.engine.store.call_by_provider_id(tx, provider_id)
+        if call is None:
+            return []
+        self.engine.store.end_call(tx, provider_id, outcome)
+        return self.engine.store.release_held(tx, call["id"], fallback_at)

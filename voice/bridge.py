@@ -2,7 +2,10 @@
 
 Tasks: the media socket is read, the transcriber is fed and read, one sentence after another is synthesised, one turn at a time is thought about, one writer sends.
 All run on one event loop and hand their events to the machine synchronously, so that nothing is lost between two queues; what the machine commands is carried out at
-once. `clear` goes to the front of what is still unsent. Whatever ends a call cancels the tasks; a commit that has begun runs to its end.
+once. `clear` goes to the front of what is still unsent. Whatever ends a call cancels the tasks; a commit that has begun runs to its end, and only then is the call
+reported as over.
+
+The call's clock is the media's; what is waited for on the wall's clock is providers alone: a turn's budget, and the pauses before a transcriber is tried again.
 """
 
 from __future__ import annotations
@@ -10,10 +13,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from pipeline.calls import CallDesk, CallInfo
 from pipeline.core.gate import Passed
@@ -29,11 +32,12 @@ log = logging.getLogger("clara.voice")
 LUMP_FRAMES = 4  # 80 ms to the transcriber
 MOST_RECONNECTS = 5
 MOST_BACKLOG = 62  # lumps kept while the transcriber connects: 5 s
+MOST_UNSENT = 512  # messages that the media socket may be behind: half a minute, since audio leaves no faster than it plays
 BACKCHANNELS = frozenset({"mhm", "mm", "mmm", "mm-hmm", "mhmm", "uh-huh", "uh huh", "hm", "hmm", "ajá", "aja", "ujum", "eh"})
 
 
 class Socket(Protocol):
-    """A text websocket. `receive` returns None at its end."""
+    """A text websocket. `receive` returns None at its end; `send` raises ConnectionError then."""
 
     async def receive(self) -> str | None: ...
 
@@ -68,7 +72,7 @@ class Speaking(Protocol):
 
 @dataclass(slots=True)
 class Bridge:
-    """One call. `speed` is the pace of the call's clock against the wall (sandbox only; 1 in production)."""
+    """One call. `on_end` is told the provider's id of the call and how it ended, once, after everything else."""
 
     socket: Socket
     desk: CallDesk
@@ -76,9 +80,9 @@ class Bridge:
     stream: str
     hearing: Hearing
     speaking: Speaking
-    on_end: Callable[[str], Awaitable[None]]
-    speed: float = 1.0
+    on_end: Callable[[str, str], Awaitable[None]]
     locale: str = ""
+    outcome: str = "completed"
     machine: m.Machine = field(init=False)
     _now: int = 0
     _detector: Detector = field(default_factory=Detector)
@@ -93,37 +97,48 @@ class Bridge:
     _turns: set[asyncio.Task[None]] = field(default_factory=set)
     _turn_ids: dict[int, str] = field(default_factory=dict)
     _log: dict[int, SpokenRow] = field(default_factory=dict)
+    _log_ready: asyncio.Event = field(default_factory=asyncio.Event)
     _over: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> None:
         """Until the caller or Clara hangs up, the socket is gone, or the transcriber is lost for good."""
         self.locale = self.locale or self.call.property.locale
         engine, prop = self.desk.engine, self.call.property
-        names = ("silence", "goodbye", "late_line", "again")
-        lines = {name: engine.line(name, self.locale, prop)[0] for name in names}
-        self.machine = m.Machine(lines, BACKCHANNELS)
+        self.machine = m.Machine(self._lines(self.locale), BACKCHANNELS)
         self._feed(m.Opened(engine.line("disclosure", self.locale, prop), engine.line("greeting", self.locale, prop)))
-        tasks = [
-            asyncio.create_task(job)
-            for job in (self._read(), self._write(), self._hear(), self._synthesise(), self._over.wait())
-        ]
+        jobs: list[Coroutine[Any, Any, object]] = [
+            self._read(), self._write(), self._hear(), self._synthesise(), self._record(), self._over.wait()
+        ]  # fmt: skip
+        tasks = [asyncio.create_task(job) for job in jobs]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self._feed(m.Ended())
-            for task in (*tasks, *([self._speaking_now] if self._speaking_now else [])):
-                task.cancel()
-            for task in tasks:
-                with suppress(asyncio.CancelledError):
-                    try:
-                        await task
-                    except Exception:
-                        log.exception("call.task_failed", extra={"call": self.call.id})
-            # A turn that is being committed ends by itself; its text is sent after the call.
-            if self._turns:
-                await asyncio.wait(self._turns)
-            await self._store_said()
-            await self.on_end(self.call.provider_id)
+            try:
+                await self._wind_up(tasks)
+            finally:
+                await self.on_end(self.call.provider_id, self.outcome)
+
+    def end(self, outcome: str) -> None:
+        """The provider says that the call is over; `run` ends as soon as what has begun is done."""
+        self.outcome = outcome
+        self._over.set()
+
+    async def _wind_up(self, running: list[asyncio.Task[Any]]) -> None:
+        self._feed(m.Ended())
+        running += [self._speaking_now] if self._speaking_now else []
+        for task in running:
+            task.cancel()
+        for result in await asyncio.gather(*running, return_exceptions=True):
+            if isinstance(result, Exception):
+                log.error("call.task_failed call=%s", self.call.id, exc_info=result)
+        # A turn that is being committed ends by itself; its text is sent after the call.
+        if self._turns:
+            await asyncio.wait(self._turns)
+        await self._store_said()
+
+    def _lines(self, locale: str) -> dict[str, Piece]:
+        line = self.desk.engine.line
+        return {name: line(name, locale, self.call.property)[0] for name in ("silence", "goodbye", "late_line", "again")}
 
     # --- events in -----------------------------------------------------------------------------------------------------------------
 
@@ -198,6 +213,9 @@ class Bridge:
     def _enqueue(self, text: str) -> None:
         self._out.append(text)
         self._out_ready.set()
+        if len(self._out) > MOST_UNSENT:
+            log.warning("call.socket_stuck call=%s", self.call.id)
+            self._over.set()
 
     async def _write(self) -> None:
         """The one writer of the socket: frames leave in the order of their commands."""
@@ -205,30 +223,44 @@ class Bridge:
             await self._out_ready.wait()
             self._out_ready.clear()
             while self._out:
-                await self.socket.send(self._out.popleft())
+                try:
+                    await self.socket.send(self._out.popleft())
+                except ConnectionError:
+                    return
 
     async def _hear(self) -> None:
-        """Feeds the transcriber and reads its words. A lost connection is opened again; what was said meanwhile is lost to it, not to the call."""
+        """Feeds the transcriber and reads its words, for as long as one can be had. Without ears there is no call: then Clara takes leave."""
         failures = 0
-        while failures < MOST_RECONNECTS:
-            try:
-                session = await self.hearing.open(None)
-            except HearingUnavailable as unavailable:
-                lost = unavailable.lost
-            else:
-                failures = 0
-                feeding = asyncio.create_task(self._feed_hearing(session))
-                try:
-                    lost = await self._read_words(session)
-                finally:
-                    feeding.cancel()
-                    await session.close()
-            failures = failures + 1 if lost.retryable else MOST_RECONNECTS
+        while True:
+            lost, useful = await self._hear_once()
+            failures = 1 if useful else failures + 1
             log.warning("call.hearing_lost call=%s reason=%s", self.call.id, lost.reason)
-            self._feed(m.Heard(""))
+            if not lost.retryable or failures >= MOST_RECONNECTS:
+                break
+            self._feed(m.Deafened())
             await asyncio.sleep(0.05 * 2**failures)
-        # Without ears there is no call: it ends, and what was promised goes out as a text.
-        self._over.set()
+        self._feed(m.Deafened(for_good=True))
+        await self._over.wait()
+
+    async def _hear_once(self) -> tuple[HearingLost, bool]:
+        """One connection to its end, and whether it ever told a word: one that opens and breaks off is no better than none."""
+        try:
+            session = await self.hearing.open(None)
+        except HearingUnavailable as unavailable:
+            return unavailable.lost, False
+        feeding = asyncio.create_task(self._feed_hearing(session))
+        useful = False
+        try:
+            async for event in session:
+                if isinstance(event, HearingLost):
+                    return event, useful
+                useful |= bool(event.text)
+                if isinstance(event, Committed):
+                    self._feed(m.Heard(event.text, event.low_confidence))
+            return HearingLost("the transcriber ended its stream", retryable=True), useful
+        finally:
+            feeding.cancel()
+            await session.close()
 
     async def _feed_hearing(self, session: HearingSession) -> None:
         while True:
@@ -238,14 +270,6 @@ class Bridge:
                 lump = self._to_hear.popleft()
                 await (session.commit() if lump is None else session.send(lump))
 
-    async def _read_words(self, session: HearingSession) -> HearingLost:
-        async for event in session:
-            if isinstance(event, Committed):
-                self._feed(m.Heard(event.text, event.low_confidence))
-            elif isinstance(event, HearingLost):
-                return event
-        return HearingLost("the transcriber ended its stream", retryable=True)
-
     async def _synthesise(self) -> None:
         """One sentence after the other; a cut cancels the one that runs."""
         while True:
@@ -254,8 +278,7 @@ class Bridge:
             while self._speech:
                 item = self._speech.popleft()
                 self._speaking_now = asyncio.create_task(self._speak(item))
-                with suppress(asyncio.CancelledError):
-                    await asyncio.wait({self._speaking_now})
+                await asyncio.wait({self._speaking_now})
                 self._speaking_now = None
 
     async def _speak(self, item: m.Synthesize) -> None:
@@ -264,27 +287,25 @@ class Bridge:
                 async for data in stream:
                     self._feed(m.Audio(item.generation, item.number, data))
             self._feed(m.AudioDone(item.generation, item.number))
-        except asyncio.CancelledError:
-            raise
         except Exception as problem:
             # A sentence that could not be spoken was not heard; the text after the call carries its facts.
             log.warning("call.speaking_failed call=%s reason=%s", self.call.id, problem)
             self._feed(m.AudioDone(item.generation, item.number, failed=True))
 
     async def _think(self, command: m.Think) -> None:
-        spoken = None
+        # Whatever fails, the caller is answered; a turn that failed promises nothing, so they are asked to say it once more.
+        reply = m.Replied(command.turn, (self.machine.lines["again"],))
         try:
             spoken = await self.desk.utterance(
                 self.call, command.turn, command.text, command.low_confidence, command.heard, self.locale, m.THINK_MS / 1000
             )
+            self._turn_ids[command.turn] = spoken.turn
+            if spoken.locale != self.locale:
+                self.locale, self.machine.lines = spoken.locale, self._lines(spoken.locale)
+            reply = m.Replied(command.turn, spoken.pieces, spoken.changes, spoken.read_back, spoken.ends_call)
         except Exception:
-            log.exception("call.turn_failed", extra={"call": self.call.id})
-        if spoken is None:
-            self._feed(m.Replied(command.turn, (self.machine.lines["late_line"],)))
-            return
-        self._turn_ids[command.turn] = spoken.turn
-        self.locale = spoken.locale
-        self._feed(m.Replied(command.turn, spoken.pieces, spoken.changes, spoken.read_back, spoken.ends_call))
+            log.exception("call.turn_failed call=%s", self.call.id)
+        self._feed(reply)
 
     # --- what was said and heard ---------------------------------------------------------------------------------------------------------
 
@@ -303,15 +324,28 @@ class Bridge:
         known = self._log.get(said.number)
         if known is None or len(said.heard) >= len(known.heard):
             self._log[said.number] = row if known is None else _grown(known, row)
-        if said.whole:
-            task = asyncio.create_task(self._store_said())
-            self._turns.add(task)
-            task.add_done_callback(self._turns.discard)
+        if said.heard:
+            self._log_ready.set()
+
+    async def _record(self) -> None:
+        """What was heard is on record before the caller's next words can be."""
+        while True:
+            await self._log_ready.wait()
+            self._log_ready.clear()
+            await self._store_said()
 
     async def _store_said(self) -> None:
-        rows, self._log = list(self._log.values()), {}
-        if rows:
-            await self.desk.engine.db.transact(self.desk.engine.store.record_utterances, rows)
+        rows, self._log = self._log, {}
+        if not rows:
+            return
+        try:
+            await self.desk.engine.db.transact(self.desk.engine.store.record_utterances, list(rows.values()))
+        except BaseException as problem:
+            # Kept for the next time: writing a row twice changes nothing.
+            self._log = rows | {number: _grown(rows[number], row) if number in rows else row for number, row in self._log.items()}
+            if not isinstance(problem, Exception):
+                raise
+            log.exception("call.record_failed call=%s", self.call.id)
 
 
 def _grown(known: SpokenRow, newer: SpokenRow) -> SpokenRow:

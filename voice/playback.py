@@ -17,6 +17,7 @@ from voice.twilio_codec import BYTES_PER_MS, FRAME_BYTES
 
 LEAD_MS = 240
 CHUNK_BYTES = 480  # 60 ms
+MARK_MS = 2_000  # how long after the end of its audio a mark may come back
 SILENCE = b"\xff"
 
 
@@ -52,12 +53,16 @@ class Playback:
     generation: int = 0
     _queue: deque[Playing] = field(default_factory=deque)
     _waiting: dict[str, Playing] = field(default_factory=dict)
-    _plays_until: int = 0
+    plays_until: int = 0
 
     @property
     def active(self) -> bool:
         """Whether anything is queued, being sent, or not yet known to be played."""
         return bool(self._queue or self._waiting)
+
+    def sounds(self, now: int) -> bool:
+        """Whether anything is queued or, by time, still being played. A mark that is long overdue does not keep a call waiting."""
+        return bool(self._queue) or now < self.plays_until + (MARK_MS if self._waiting else 0)
 
     def add(self, playing: Playing) -> None:
         self._queue.append(playing)
@@ -68,30 +73,33 @@ class Playback:
         if playing is not None:
             playing.pending += data
 
-    def complete(self, generation: int, number: int, *, failed: bool = False) -> None:
+    def complete(self, generation: int, number: int, *, failed: bool = False) -> Playing | None:
+        """No audio follows. The piece, where it can never be heard whole: its synthesis failed, or made no sound."""
         playing = self._find(generation, number)
-        if playing is not None:
-            playing.complete = True
-            playing.failed = failed
+        if playing is None or playing.complete:
+            return None
+        playing.complete = True
+        playing.failed = failed or not (playing.sent_bytes or playing.pending)
+        return playing if playing.failed else None
 
     def due(self, now: int) -> list[bytes | str]:
         """Audio to send now, as bytes of whole chunks, and names of marks behind finished pieces, in order."""
         out: list[bytes | str] = []
-        while self._queue and self._plays_until - now < LEAD_MS:
+        while self._queue and self.plays_until - now < LEAD_MS:
             playing = self._queue[0]
             if len(playing.pending) >= CHUNK_BYTES or (playing.complete and playing.pending):
                 chunk = bytes(playing.pending[:CHUNK_BYTES])
                 del playing.pending[: len(chunk)]
                 chunk += SILENCE * (-len(chunk) % FRAME_BYTES)
-                self._plays_until = max(self._plays_until, now)
+                self.plays_until = max(self.plays_until, now)
                 if playing.starts_at is None:
-                    playing.starts_at = self._plays_until
-                self._plays_until += len(chunk) // BYTES_PER_MS
+                    playing.starts_at = self.plays_until
+                self.plays_until += len(chunk) // BYTES_PER_MS
                 playing.sent_bytes += len(chunk)
                 out.append(chunk)
             elif playing.complete:
                 self._queue.popleft()
-                if playing.sent_bytes and not playing.failed:
+                if not playing.failed:
                     playing.mark = f"g{self.generation}:{playing.number}"
                     self._waiting[playing.mark] = playing
                     out.append(playing.mark)
@@ -109,7 +117,7 @@ class Playback:
         self._waiting.clear()
         self._queue.clear()
         self.generation += 1
-        self._plays_until = now
+        self.plays_until = now
         return [Cut(p.number, p.piece, p.reply, _characters(p, now)) for p in left]
 
     def _find(self, generation: int, number: int) -> Playing | None:
@@ -125,4 +133,5 @@ def _characters(playing: Playing, now: int) -> int:
     played = min(now - playing.starts_at, playing.sent_bytes // BYTES_PER_MS)
     whole = playing.sent_bytes + len(playing.pending)
     share = played * BYTES_PER_MS / whole if playing.complete else min(0.9, played / max(1, len(playing.piece.text) * 60))
-    return playing.piece.text.rfind(" ", 0, int(len(playing.piece.text) * share) + 1) + 1
+    text = playing.piece.text.rstrip()
+    return text.rfind(" ", 0, int(len(text) * share) + 1) + 1

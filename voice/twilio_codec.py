@@ -75,7 +75,7 @@ def decode(text: str) -> Event:
                 return Stop()
             case other:
                 return Unknown(str(other))
-    except (ValueError, KeyError, TypeError, binascii.Error):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, binascii.Error):
         return Unknown("unreadable")
 
 
