@@ -1,7 +1,11 @@
-"""Any sequence of texts, calls, bookings, moves, cancellations, repeats and stale decisions leaves a database that keeps its promises."""
+"""Any sequence of texts, calls, bookings, moves, cancellations, repeats and stale decisions leaves a database that keeps its promises.
+
+CLARA_TEST_EFFORT multiplies the number of sequences that are tried.
+"""
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
 from typing import ClassVar
 
@@ -171,7 +175,8 @@ class Chokepoint(RuleBasedStateMachine):
 
 def test_any_sequence_keeps_the_promises(database_url: str) -> None:
     """Hypothesis looks for a sequence of triggers and decisions after which a promise of the chokepoint does not hold."""
-    examples = 20 if database_url.startswith("sqlite") else 6
+    effort = int(os.environ.get("CLARA_TEST_EFFORT", "1"))
+    examples = effort * (12 if database_url.startswith("sqlite") else 4)
 
     class Here(Chokepoint):
         url = database_url

@@ -131,6 +131,7 @@ def _fill(tx: Tx) -> None:
             | {"id": f"i{n}", "idem": f"i{n}", "commit": "c", "turn": "t0", "purpose": "answer", "sender": "+2"}
             | {
                 "recipient": f"+{n}",
+                "person": f"p{n}",
                 "recipient_tz": "",
                 "locale": "en",
                 "plan": {},
