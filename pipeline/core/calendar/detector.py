@@ -90,7 +90,7 @@ class _Text:
 
     def _at(self, at: int) -> _Found | None:
         """The longest expression that begins with token `at`."""
-        if not self.sentences.items(at):
+        if self._amid_numbers(at) or not self.sentences.items(at):
             return None
         sides = self._sides(at)
         best = next((found for side in sides if (found := self._single(side))), None)
@@ -111,6 +111,12 @@ class _Text:
 
     def _single(self, side: Side) -> _Found | None:
         return _Found(side.items[0].start, side.items[-1].end, side.items) if self._speaks(side) else None
+
+    def _amid_numbers(self, at: int) -> bool:
+        """Whether a number stands between numbers, as in a telephone number: no expression begins there."""
+        numeric = ("#1", "#2", "#3", "#4")
+        around = self.tokens[max(0, at - 1) : at + 2]
+        return len(around) == 3 and all(token.key in numeric for token in around)
 
     def _only_links(self, at: int) -> bool:
         if self.tokens[at].key in self.book.words["articles"]:

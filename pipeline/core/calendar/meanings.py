@@ -208,10 +208,6 @@ def _twelve_noon(hour: Clock) -> Clock | None:
     return _noon() if hour == Clock(HALF_DAY) else None
 
 
-def _midnight() -> Clock:
-    return Clock(0, "said", "midnight")
-
-
 def _halved(clock: Clock, half: int) -> Clock | None:
     """A clock with am (0) or pm (720). What is left open: 12 am, which many write for noon."""
     if clock.form == "said":
@@ -413,10 +409,6 @@ def _day_of_relative_month(day: int, ahead: int) -> Day:
     return DayOfMonth(day, ahead)
 
 
-def _day_of_named_month(day: int, month: NamedMonth) -> Written | None:
-    return _date(day, month.month, month.year)
-
-
 # ── Meanings: periods ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -551,7 +543,6 @@ _CLOCKS = {
     "three_quarters_past": Meaning(_three_quarters_past, ("hour",)),
     "noon": Meaning(_noon, ()),
     "twelve_noon": Meaning(_twelve_noon, ("hour",)),
-    "midnight": Meaning(_midnight, ()),
 }
 
 _DAYS = {
@@ -569,7 +560,6 @@ _DAYS = {
     "last_day": Meaning(_last_day, ("month",)),
     "last_but": Meaning(_last_but, ("ordinal", "month")),
     "of_relative_month": Meaning(_day_of_relative_month, ("day", "month")),
-    "of_named_month": Meaning(_day_of_named_month, ("day", "month")),
     "from_now": Meaning(_from_now, ("length",)),
     "ago": Meaning(_ago, ("length",)),
     "after": Meaning(_after, ("length", "day")),

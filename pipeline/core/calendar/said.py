@@ -35,7 +35,7 @@ WRITTEN = (Written, DayOfMonth, OrdinalDay, OrdinalWeekday)
 """Days that say their number themselves."""
 
 ALWAYS_ASK = frozenset({
-    "midnight", "over_noon", "long_range", "past_midnight", "maybe_no_date", "year_day_month",
+    "over_noon", "long_range", "past_midnight", "maybe_no_date", "year_day_month",
 })  # fmt: skip
 """Rules that make a question of whatever value there is."""
 
