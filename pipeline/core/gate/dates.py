@@ -8,13 +8,13 @@ that resolves to a value of the turn's allow-set; forms are compared by value, s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from pipeline.core.calendar import CalendarValue, detect, resolve, supported_locales
+from pipeline.core.calendar import CalendarValue, Expression, detect, resolve, supported_locales
 from pipeline.core.gate.model import Outgoing
 
 
@@ -27,31 +27,26 @@ class Allowed:
     instants: frozenset[datetime]
 
 
-def unvouched(outgoing: Outgoing, text: str, prose: str) -> Iterator[tuple[int, int, str]]:
-    """Date expressions that nothing vouches for: start, end, rule. `prose` is `text` with the facts blanked."""
+def expressions(locale: str, prose: str) -> tuple[Expression, ...]:
+    """Every date, time or relative day in `prose`, by the tables of all locales, the reply's own first."""
+    return detect(prose, _locales(locale))
+
+
+def unvouched(outgoing: Outgoing, text: str, found: Iterable[Expression]) -> Iterator[tuple[int, int, str]]:
+    """Those of the expressions in prose that nothing vouches for: start, end, rule."""
     if outgoing.committing:
-        for each in detect(prose, _locales(outgoing.locale)):
-            yield each.start, each.end, "outside_fact"
+        yield from ((each.start, each.end, "outside_fact") for each in found)
     elif outgoing.allow is not None:
-        allowed = _allowed(outgoing.allow)
-        for each in detect(prose, _locales(outgoing.locale)):
+        allowed = _parsed(tuple(sorted(outgoing.allow)))
+        for each in found:
             if not _named(text[each.start : each.end], outgoing, allowed):
                 yield each.start, each.end, "not_allowed"
-
-
-def dated(locale: str, text: str, start: int, end: int) -> bool:
-    """Whether the calendar reads a date or time in `text[start:end]`."""
-    return any(each.start < end and start < each.end for each in detect(text, _locales(locale)))
 
 
 def _locales(locale: str) -> tuple[str, ...]:
     """The reply's locale first, then every other supported one."""
     first = locale[:2].lower()
     return (first, *(other for other in supported_locales() if other != first))
-
-
-def _allowed(values: frozenset[str]) -> Allowed:
-    return _parsed(tuple(sorted(values)))
 
 
 @lru_cache(maxsize=16)

@@ -7,39 +7,45 @@ record is PROPOSED, narration, a machine that says it is none.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pipeline.core.gate.dates import dated, unvouched
+from pipeline.core.calendar import Expression
+from pipeline.core.gate.dates import expressions, unvouched
 from pipeline.core.gate.folding import blank, fold
-from pipeline.core.gate.leaks import leaked, people, personal, targets
-from pipeline.core.gate.lexicon import lexicon
+from pipeline.core.gate.leaks import leaked
+from pipeline.core.gate.lexicon import WHOLE_TEXT, Rule, lexicon
 from pipeline.core.gate.model import NEVER_LOWERED, Finding, Outgoing
+from pipeline.core.gate.people import people, personal
 from pipeline.core.gate.shapes import shapes
 from pipeline.core.gate.spelling import Budget, Spelling
+from pipeline.core.gate.values import targets
 from pipeline.core.segments import Fact, spans_of
 
-_WHOLE_TEXT: Final = frozenset({"confirmation", "narration", "machine_denial", "personal_data"})
 _SECRET: Final = frozenset({"access_code", "personal_data"})
-_MAY_EQUAL: Final = frozenset(  # kinds of facts whose digits may happen to equal those of a code
-    {
-        "address",
-        "amount",
-        "phone",
-        "unit",
-        "reference",
-        "date",
-        "time",
-        "datetime",
-        "fact",
-        "count",
-        "number",
-        "email",
-        "hours",
-        "year",
-    }
+_TYPED: Final = (
+    frozenset(  # kinds of facts that code renders from a typed value: their digits may happen to equal those of a code
+        {
+            "address",
+            "amount",
+            "phone",
+            "unit",
+            "reference",
+            "date",
+            "time",
+            "datetime",
+            "fact",
+            "count",
+            "number",
+            "email",
+            "hours",
+            "year",
+        }
+    )
 )
 _HIDDEN: Final = "•••"
+_WORD: Final = re.compile(r"[a-z]+")
 _READINGS: Final = 12_000  # of one text; ordinary replies have some dozens
 _LONGEST: Final = 20_000  # characters
 _CHARACTERS: Final = 500  # different ones
@@ -58,7 +64,7 @@ def findings_of(outgoing: Outgoing, text: str) -> tuple[Finding, ...]:
     raw += (*_codes(outgoing, text, spans, whole), *_people(outgoing, whole))
     if not raw:
         return ()
-    unique = {(cls, start, end, rule): None for cls, start, end, rule in raw}
+    unique = dict.fromkeys(raw)
     ordered = sorted(unique, key=lambda item: (item[1], item[0], item[3]))
     return tuple(_finding(outgoing, text, *item) for item in ordered)
 
@@ -66,11 +72,25 @@ def findings_of(outgoing: Outgoing, text: str) -> tuple[Finding, ...]:
 class View:
     """A text with parts of it blanked, folded once and spelled once."""
 
-    __slots__ = ("folded", "spelling", "text")
+    __slots__ = ("_dates", "_spelling", "folded", "text")
 
     def __init__(self, text: str) -> None:
         self.text, self.folded = text, fold(text)
-        self.spelling = Spelling(self.folded.plain, Budget(_READINGS))
+        self._spelling: Spelling | None = None
+        self._dates: tuple[Expression, ...] | None = None
+
+    @property
+    def spelling(self) -> Spelling:
+        """What the text can be read as."""
+        if self._spelling is None:
+            self._spelling = Spelling(self.folded.plain, Budget(_READINGS))
+        return self._spelling
+
+    def dates(self, locale: str) -> tuple[Expression, ...]:
+        """Its date and time expressions."""
+        if self._dates is None:
+            self._dates = expressions(locale, self.text)
+        return self._dates
 
 
 def enforced(outgoing: Outgoing, claim_class: str) -> bool:
@@ -89,31 +109,41 @@ def _finding(outgoing: Outgoing, text: str, claim_class: str, start: int, end: i
 
 
 def _dates(outgoing: Outgoing, text: str, prose: View) -> Iterator[Raw]:
-    for start, end, rule in unvouched(outgoing, text, prose.text):
-        yield "date_time", start, end, rule
+    if outgoing.committing or outgoing.allow is not None:
+        for start, end, rule in unvouched(outgoing, text, prose.dates(outgoing.locale)):
+            yield "date_time", start, end, rule
 
 
 def _words(outgoing: Outgoing, whole: View, prose: View, spans: Spans) -> Iterator[Raw]:
-    """The lexicon of all locales, over the prose; for some classes over the facts too, where their words are those of a rule."""
+    """The lexicon of all locales, over the prose; for some classes over facts of free wording too, where their words are those of a
+    rule (a name may be whatever a customer typed)."""
     known = lexicon()
-    found = list(known.mentions(known.words(prose.folded)))
-    if spans and any(not known.telling.isdisjoint(known.words(fold(whole.text[a:b])).distinct) for a, b, _ in spans):
-        found += known.mentions(known.words(whole.folded), _WHOLE_TEXT)
+
+    def applies(rule: Rule) -> bool:
+        return _applies(outgoing, rule)
+
+    found = list(known.mentions(known.words(prose.folded), applies))
+    free = [fold(whole.text[start:end]).lower for start, end, kind in spans if kind not in _TYPED]
+    if any(not known.telling.isdisjoint(_WORD.findall(text)) for text in free):
+        found += known.mentions(
+            known.words(whole.folded), lambda rule: rule.claim_class in WHOLE_TEXT and applies(rule)
+        )
     for mention in found:
         rule = mention.rule
-        if rule.undated and dated(outgoing.locale, prose.text, mention.start, mention.end):
+        if rule.undated and any(e.start < mention.end and mention.start < e.end for e in prose.dates(outgoing.locale)):
             continue
-        if _applies(outgoing, rule.claim_class, rule.audience, rule.unrecorded):
-            yield rule.claim_class, mention.start, mention.end, rule.id
+        yield rule.claim_class, mention.start, mention.end, rule.id
 
 
-def _applies(outgoing: Outgoing, claim_class: str, audience: str | None, unrecorded: bool) -> bool:
-    if (audience is not None and audience != outgoing.audience) or (claim_class == "date_time" and not outgoing.committing):
+def _applies(outgoing: Outgoing, rule: Rule) -> bool:
+    if rule.audience is not None and rule.audience != outgoing.audience:
         return False
-    if claim_class != "confirmation":
+    if rule.claim_class == "date_time":
+        return outgoing.committing
+    if rule.claim_class != "confirmation":
         return True
     state = outgoing.record.tour_state if outgoing.record is not None else None
-    return state == "PROPOSED" or (unrecorded and state is None)
+    return state == "PROPOSED" or (rule.unrecorded and state is None)
 
 
 def _shapes(text: str) -> Iterator[Raw]:
@@ -141,7 +171,7 @@ def _codes(outgoing: Outgoing, text: str, spans: Spans, whole: View) -> Iterator
     wanted = targets(tuple(secret.value for secret in outgoing.secrets if secret.kind == "access_code"))
     if not wanted.all:
         return
-    blanked = [span for span in spans if span[2] in _MAY_EQUAL or span[2] == "access_code"]
+    blanked = [span for span in spans if span[2] in _TYPED or span[2] == "access_code"]
     view = View(blank(text, blanked)) if blanked else whole
     if (hit := leaked(view.spelling, wanted, outgoing.before)) is not None:
         yield "access_code", *view.folded.span(hit.start, hit.end), hit.rule

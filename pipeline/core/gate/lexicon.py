@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -37,9 +37,13 @@ _TOKEN: Final = re.compile(
     + FACT
     + r"+|\n+|(?<![a-z0-9])-|-(?![a-z0-9])|[^\sa-záéíóú0-9-]"
 )
+_SPECIAL: Final = re.compile(f"[0-9\n{FACT}]")
 _SIGNS: Final = {"#": "№", "@": "¤"}  # literal signs, apart from the lexicon's own
 _SENTENCE_END: Final = frozenset(".?!;")
 _CLAUSE_END: Final = frozenset('.?!;:,()-"')
+WHOLE_TEXT: Final = frozenset({"confirmation", "narration", "machine_denial", "personal_data"})
+"""Classes that hold for facts too: what they forbid, no record vouches for."""
+
 _ACCENTS: Final = dict(zip("aeiou", "áéíóú", strict=True))
 _ACCENTED: Final = frozenset("áéíóú")
 _FINAL_VOWEL: Final = re.compile(r"[aeiou](?=\\? |$)")
@@ -104,7 +108,7 @@ class Words:
     """A tokenised text: one string, each token with a space around it; a token may join several words of the text."""
 
     line: str
-    distinct: frozenset[str]
+    distinct: Set[str]
     folded: Folded
     firsts: Sequence[int]  # of each token, its first word
     lasts: Sequence[int]
@@ -141,15 +145,29 @@ class Lexicon:
     abbreviations: frozenset[str]
     named: frozenset[str]
     special: frozenset[str]  # words that need a second look when a text is tokenised
-    telling: frozenset[str]  # words of any rule, frequent ones left out
+    telling: frozenset[str]  # words of the rules that hold for facts too, frequent ones left out
 
     def words(self, folded: Folded) -> Words:
         """The tokens of a folded text."""
+        written = _written(folded)
+        plain = _TOKEN.findall(written)
+        if self.special.isdisjoint(plain) and not _SPECIAL.search(written):  # most texts have nothing to join or rename
+            return self._line(plain, range(len(plain)), range(len(plain)), folded)
+        return self._line(*self._joined(plain), folded)
+
+    def _line(self, tokens: Sequence[str], firsts: Sequence[int], lasts: Sequence[int], folded: Folded) -> Words:
+        distinct = set(tokens)
+        if not folded.text.isascii():
+            distinct.update(_plain(word) for word in tokens if word[-1] in _ACCENTED)
+        return Words(" " + " ".join(tokens) + " ", distinct, folded, firsts, lasts)
+
+    def _joined(self, plain: Sequence[str]) -> tuple[list[str], Sequence[int], Sequence[int]]:
+        """The tokens with numbers as one each, facts and signs renamed, and which words each of them joins."""
         tokens: list[str] = []
         firsts: list[int] = []
         lasts: list[int] = []
         special, number_at, previous = self.special, -2, -1
-        for i, word in enumerate(_TOKEN.findall(_written(folded))):
+        for i, word in enumerate(plain):
             if word in special or not "a" <= word[0] <= "z":
                 if word in self.values or (word[0].isdigit() and word not in self.named):
                     size = "##" if word in self.large or (len(word) > 2 and word[0] <= "9") else "#"
@@ -158,7 +176,11 @@ class Lexicon:
                         del tokens[-1], firsts[-1], lasts[-1]
                     if number_at == len(tokens) - 1 and number_at >= 0:
                         spoken = value >= 10 and 0 < previous < 20  # "twelve fifty"
-                        tokens[-1], lasts[-1], previous = "##" if spoken or "##" in (size, tokens[-1]) else "#", i, value
+                        tokens[-1], lasts[-1], previous = (
+                            "##" if spoken or "##" in (size, tokens[-1]) else "#",
+                            i,
+                            value,
+                        )
                         continue
                     number_at, previous = len(tokens), value
                     word = word if word in self.lone else size
@@ -169,22 +191,20 @@ class Lexicon:
             tokens.append(word)
             firsts.append(i)
             lasts.append(i)
-        distinct = set(tokens)
-        if not folded.text.isascii():
-            distinct.update(_plain(word) for word in tokens if word[-1] in _ACCENTED)
-        return Words(" " + " ".join(tokens) + " ", frozenset(distinct), folded, firsts, lasts)
+        return tokens, firsts, lasts
 
-    def mentions(self, words: Words, within: frozenset[str] | None = None) -> Iterator[Mention]:
-        """Every mention that is a claim, at most one per pattern; `within`: of these claim classes only."""
-        distinct, by_word = words.distinct, self.by_word
-        candidates = {pattern for word in distinct if word in by_word for pattern in by_word[word]}
-        for pattern in candidates:
-            if within is not None and pattern.rule.claim_class not in within:
-                continue
-            for need in pattern.needs:
-                if need.isdisjoint(distinct):
-                    break
-            else:
+    def mentions(self, words: Words, applies: Callable[[Rule], bool]) -> Iterator[Mention]:
+        """Every mention that is a claim by a rule that applies, at most one per pattern."""
+        distinct, by_word, found = words.distinct, self.by_word, set()
+        for word in distinct:
+            for pattern in by_word.get(word, ()):
+                for need in pattern.needs:
+                    if need.isdisjoint(distinct):
+                        break
+                else:
+                    found.add(pattern)
+        for pattern in found:
+            if applies(pattern.rule):
                 for match in pattern.finditer(words.line):
                     if not self._spared(words, pattern.rule, match.start(), match.end()):
                         yield Mention(pattern.rule, *words.place(match.start(), match.end()))
@@ -197,7 +217,9 @@ class Lexicon:
             return True
         if rule.unless is not None and rule.unless.search(line, low, high):
             return True
-        if rule.apart is not None and any(m.start() < end and start < m.end() for m in rule.apart.finditer(line, low, high)):
+        if rule.apart is not None and any(
+            m.start() < end and start < m.end() for m in rule.apart.finditer(line, low, high)
+        ):
             return True
         before, inside = line[low:start].split(), line[start:end].split()
         clause = _last_clause(before, self.clauses.breaks)
@@ -280,7 +302,9 @@ class _Reader:
             self._enter(data)
             for item in data["rule"]:
                 for name in ("unless", "apart"):
-                    self.harmless.setdefault((item["class"], item["id"], name), []).extend(map(self._parts, item.get(name, ())))
+                    self.harmless.setdefault((item["class"], item["id"], name), []).extend(
+                        map(self._parts, item.get(name, ()))
+                    )
         for data in self.raw:
             self._enter(data)
             for item in data["rule"]:
@@ -288,6 +312,14 @@ class _Reader:
                 for text in item["patterns"]:
                     parts = self._parts(text)
                     needs = self._needs(parts)
+                    if item["class"] in WHOLE_TEXT:
+                        self.telling.update(
+                            word
+                            for part in parts
+                            if isinstance(part, tuple)
+                            for text in part[0]
+                            for word in text.split()
+                        )
                     pattern = Pattern(parts, needs[1:], rule)
                     for word in needs[0]:
                         by_word.setdefault(word, []).append(pattern)
@@ -301,8 +333,8 @@ class _Reader:
             lone=self.lone,
             abbreviations=abbreviations,
             named=self.named,
-            special=frozenset(self.values) | self.named,
-            telling=frozenset(self.telling),
+            special=frozenset(self.values) | self.named | abbreviations | frozenset(_SIGNS),
+            telling=frozenset(self.telling - self.common),
         )
 
     def _enter(self, data: Mapping[str, Any]) -> None:
@@ -363,8 +395,6 @@ class _Reader:
         """The sets of words of which a text must have one each; first the one by which the pattern is found, the rarest."""
         needed = [part[0] for part in parts if isinstance(part, tuple) and not part[1]]
         needs = [frozenset(word.split(" ", 1)[0] for word in words) for words in needed]
-        for words in needed:
-            self.telling.update(piece for word in words for piece in word.split() if piece not in self.common)
         return sorted(needs, key=lambda words: (not words.isdisjoint(self.common), len(words)))
 
     def _alternatives(self, element: str) -> list[str]:

@@ -23,6 +23,7 @@ from pipeline.core.gate.folding import FACT, fold
 from pipeline.core.gate.lexicon import locale_files
 
 _TOKEN: Final = re.compile(r"[A-Za-z]+|[0-9]+|" + FACT + r"+|[^\sA-Za-z0-9]")
+_ODD: Final = re.compile(r"\b(?:[A-Za-z]|[A-Z]{2,}[A-Za-z]*|[A-Z]?[a-z]+[A-Z][A-Za-z]*)(?![A-Za-z])")
 _DIGIT: Final = re.compile(r"[0-9]")
 _ROMAN: Final = re.compile(r"M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _ROMAN_VALUES: Final = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
@@ -58,8 +59,10 @@ class Speech:
     row_words: frozenset[str]
     middles: tuple[tuple[str, ...], ...]
     glued: re.Pattern[str]  # digit words without spaces between them
+    heads: frozenset[str]  # how such words begin
     backward: frozenset[str]  # digit words letter by letter from the end
     size: Mapping[str, int]  # characters that a word may stand for at most; 0: a filler
+    valuable: frozenset[str]  # words that are values by themselves: numbers, radio alphabet
 
 
 class Overload(Exception):
@@ -92,7 +95,7 @@ class Spelling:
         self.low: list[str] = _TOKEN.findall(plain.lower())
         self.numeric = _DIGIT.search(plain) is not None
         self._places: list[tuple[int, int]] | None = None
-        self._runs: dict[frozenset[str], list[tuple[int, list[int]]]] = {}
+        self._runs: tuple[frozenset[str], list[tuple[int, list[int]]]] | None = None
         self._edges: dict[int, tuple[Edge, ...]] = {}
 
     @property
@@ -105,41 +108,41 @@ class Spelling:
     def starts(self, parts: frozenset[str], least: int) -> list[int]:
         """Tokens at which a value of at least `least` characters may begin: digits, words that say one, single letters, odd
         capitals, and words that are one of `parts`, in a run that has room for it."""
-        if parts not in self._runs:
-            self._runs[parts] = list(self._find_runs(parts))
-        return [at for room, run in self._runs[parts] if room >= least for at in run]
+        if self._runs is None or not parts <= self._runs[0]:
+            self._runs = parts, list(self._find_runs(parts))
+        return [at for room, run in self._runs[1] if room >= least for at in run]
 
     def _find_runs(self, parts: frozenset[str]) -> Iterator[tuple[int, list[int]]]:
         """Value-like tokens that only fillers and punctuation stand between, with the characters that they have room for."""
         run: list[int] = []
         room, size, numeric, skip = 0, self.speech.size, self.numeric, 0
+        odd = set(_ODD.findall(self.plain))
         for at, low in enumerate(self.low):
-            if at < skip:
-                continue
-            if "a" <= low[0] <= "z":
-                given = size.get(low)
-                if not given:
+            given = size.get(low)
+            if not given:
+                first = low[0]
+                if "a" <= first <= "z":
                     word = self.words[at]
                     if (
-                        len(low) == 1
-                        or not (word.islower() or word[1:].islower())
+                        word in odd
                         or (parts and low.upper() in parts)
                         or (numeric and self._glued(at))
-                        or (len(low) > 6 and self.speech.glued.fullmatch(low))
+                        or (len(low) > 6 and low[:3] in self.speech.heads and self.speech.glued.fullmatch(low))
                     ):
                         given = len(low)
-                if len(low) == 1:
-                    skip = max((edge.end for edge in self._spelled(at)), default=0)
-            elif "0" <= low[0] <= "9":
-                given = len(low)
-            else:
-                given = None if low[0] == FACT else 0
-            if given:
+                elif "0" <= first <= "9":
+                    given = len(low)
+                elif first != FACT:
+                    given = 0
+            if given is None or at < skip:
+                if run and at >= skip:
+                    yield room, run
+                    run, room = [], 0
+            elif given:
                 run.append(at)
                 room += given
-            elif given is None and run:
-                yield room, run
-                run, room = [], 0
+                if len(low) == 1 and low.isalpha():
+                    skip = max((edge.end for edge in self._spelled(at)), default=0)
         if run:
             yield room, run
 
@@ -339,8 +342,10 @@ def speech() -> Speech:
         row_words=_words(raw, "code", "row_words"),
         middles=middles,
         glued=re.compile("(?:" + "|".join(units) + "){2,}"),
+        heads=frozenset(word[:3] for word in units),
         backward=frozenset(word[::-1] for word in units),
         size=size,
+        valuable=frozenset((*numbers, *alphabet)),
     )
 
 
