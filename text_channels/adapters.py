@@ -7,6 +7,7 @@ of the pure core; whom it concerns and what follows is decided elsewhere.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -25,6 +26,9 @@ from text_channels.sms_codec import InboundText
 
 # Values of leads of these kinds were carried here by a machine or a third party; the words of a form are the customer's own (UN-2).
 MACHINE_DERIVED = frozenset({"portal", "forward", "digest"})
+
+
+_REPLY = re.compile(r"^(?:\s*(?:re|rv|aw|sv)\s*:)+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +122,14 @@ class MailChannel:
 
 def subject(row: PromisedRow, prop: Property) -> str:
     """The customer's own subject as a reply where the gate lets it pass, so that threads hold together; else the property's name (OG-1)."""
-    own = f"Re: {row.subject.removeprefix('Re: ').removeprefix('RE: ')}"[:200] if row.subject else ""
-    for candidate in filter(None, (own, prop.name)):
-        outgoing = Outgoing((Prose(candidate),), row.locale, "email", purpose=row.purpose, committing=True)
-        if gate(outgoing).passed is not None:
-            return candidate
-    return ""
+    own = _REPLY.sub("", row.subject or "").strip()[:200]
+    if own and _passes(own, row):
+        return f"Re: {own}"
+    return prop.name if _passes(prop.name, row) else ""
+
+
+def _passes(line: str, row: PromisedRow) -> bool:
+    return gate(Outgoing((Prose(line),), row.locale, "email", purpose=row.purpose, committing=True)).passed is not None
 
 
 def _lead(mail: InboundMail, prop: Property, now: datetime) -> Lead | None:
