@@ -20,7 +20,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from gateway import signatures
-from gateway.webhooks import twiml, verified_form
+from gateway.webhooks import malformed, twiml, verified_form
 from pipeline.calls import CallDesk, CallInfo
 from pipeline.store import NewCall
 from voice import twilio_codec as codec
@@ -70,9 +70,11 @@ def routes(clara: Clara) -> list[BaseRoute]:
         if isinstance(params, Response):
             return params
         form = dict(params)
-        prop = clara.by_number.get(form.get("To", ""))
-        if prop is None or not form.get("CallSid"):
-            log.warning("webhook.unknown_number number=%s", form.get("To", ""))
+        if not form.get("CallSid") or not form.get("To"):
+            return malformed(request, "The form names no call or no number.")
+        prop = clara.by_number.get(form["To"])
+        if prop is None:
+            log.warning("webhook.unknown_number number=%s", form["To"])
             return twiml('<?xml version="1.0" encoding="UTF-8"?><Response><Reject/></Response>')
         token = secrets.token_urlsafe(24)
         caller = form.get("From", "")
@@ -106,7 +108,9 @@ def routes(clara: Clara) -> list[BaseRoute]:
         if isinstance(params, Response):
             return params
         form = dict(params)
-        if form.get("CallStatus") in FINAL and form.get("CallSid"):
+        if not form.get("CallSid") or not form.get("CallStatus"):
+            return malformed(request, "The form names no call or no status.")
+        if form["CallStatus"] in FINAL:
             bridge = live.get(form["CallSid"])
             if bridge is not None:
                 # It may be committing a turn; it reports the end itself, after that, so that one text says everything (CO-1).

@@ -30,8 +30,14 @@ class TooLarge(Exception):
     """The body is larger than this door takes."""
 
 
+class NoMail(Exception):
+    """A form that should carry a raw mail has none."""
+
+
 async def read_body(request: Request, limit: int) -> bytes:
-    """The whole body, or TooLarge as soon as it passes `limit` bytes."""
+    """The whole body, or TooLarge as soon as it is announced to pass `limit` bytes, or does."""
+    if int(request.headers.get("content-length") or 0) > limit:
+        raise TooLarge
     parts: list[bytes] = []
     size = 0
     async for part in request.stream():
@@ -47,11 +53,11 @@ def twiml(body: str = EMPTY_TWIML) -> Response:
 
 
 async def verified_form(clara: Clara, request: Request) -> tuple[tuple[str, str], ...] | Response:
-    """The fields of a signed Twilio form, or the refusal to answer with."""
+    """The fields of a signed Twilio form, or the refusal to answer with. Zero characters, which no database keeps, are replaced."""
     try:
         body = await read_body(request, LARGEST_FORM)
     except TooLarge:
-        return PlainTextResponse("too large", 413)
+        return too_large(request)
     params = signatures.form_params(body)
     verdict = signatures.twilio_form(
         public_url=clara.settings.public_url,
@@ -64,13 +70,30 @@ async def verified_form(clara: Clara, request: Request) -> tuple[tuple[str, str]
     )
     if not verdict.ok:
         return refused(request, verdict.reason)
-    return params
+    return tuple((name, value.replace("\0", "\N{REPLACEMENT CHARACTER}")) for name, value in params)
 
 
 def refused(request: Request, reason: str) -> Response:
     """403, with the reason in the log and nowhere else."""
-    log.warning("webhook.refused path=%s reason=%s", request.url.path, reason)
+    log.warning("webhook.refused door=%s reason=%s", door(request), reason)
     return PlainTextResponse("forbidden", 403)
+
+
+def malformed(request: Request, reason: object) -> Response:
+    """400, with the reason in the log."""
+    log.warning("webhook.malformed door=%s reason=%s", door(request), reason)
+    return PlainTextResponse("malformed", 400)
+
+
+def too_large(request: Request) -> Response:
+    """413, with a line in the log."""
+    log.warning("webhook.too_large door=%s", door(request))
+    return PlainTextResponse("too large", 413)
+
+
+def door(request: Request) -> str:
+    """The door's pattern, for the log: of the path itself a part may be secret, or a stranger's choice of characters."""
+    return str(getattr(request.scope.get("route"), "path", "?"))
 
 
 def routes(clara: Clara) -> list[Route]:
@@ -83,8 +106,7 @@ def routes(clara: Clara) -> list[Route]:
         try:
             text = inbound_text(params)
         except MalformedForm as problem:
-            log.warning("webhook.malformed path=%s reason=%s", request.url.path, problem)
-            return PlainTextResponse("malformed", 400)
+            return malformed(request, problem)
         prop = clara.by_number.get(text.recipient)
         if prop is None:
             log.warning("webhook.unknown_number number=%s", text.recipient)
@@ -102,8 +124,7 @@ def routes(clara: Clara) -> list[Route]:
         try:
             found = delivery_status(params, request.query_params.multi_items())
         except MalformedForm as problem:
-            log.warning("webhook.malformed path=%s reason=%s", request.url.path, problem)
-            return PlainTextResponse("malformed", 400)
+            return malformed(request, problem)
         event = Delivery("twilio", found.sid, found.status, found.error_code, found.ref)
         await clara.db.transact(clara.store.delivery, event)
         return twiml()
@@ -120,7 +141,9 @@ def routes(clara: Clara) -> list[Route]:
         try:
             raw = await _raw_mail(request)
         except TooLarge:
-            return PlainTextResponse("too large", 413)
+            return too_large(request)
+        except NoMail as problem:
+            return malformed(request, problem)
         mail = parse_mail(raw)
         prop = next((clara.by_mail[to.lower()] for to in mail.to if to.lower() in clara.by_mail), None)
         if prop is None:
@@ -151,5 +174,5 @@ async def _raw_mail(request: Request) -> bytes:
     async with request.form(max_part_size=LARGEST_MAIL) as form:
         field = form.get("email")
         if field is None:
-            return b""
+            raise NoMail("The form has no field named email; set the inbound parser to post the raw mail.")
         return field.encode("utf-8", "surrogateescape") if isinstance(field, str) else await field.read()
