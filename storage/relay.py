@@ -7,11 +7,12 @@ is committed before the first byte leaves, and such a row is never leased for se
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy import bindparam
 
 from pipeline.core.commands import ReviewSignal, TraceEvent
 from pipeline.core.states import INTENT, sources
@@ -36,9 +37,84 @@ from storage.rows import later
 from storage.tables import attempt as attempts
 from storage.tables import conversation, intent
 from storage.trace import note
-from storage.types import one_of
+from storage.types import Instant, one_of
 
 ASKING = 30.0  # seconds for which an open question belongs to the node that asks it
+
+
+# --- leases and attempts -----------------------------------------------------------------------------------------
+
+_NOW: sa.BindParameter[datetime] = bindparam("at_now", type_=Instant)
+_CHOSEN = intent.c.id.in_(bindparam("at_chosen", expanding=True))
+_OVER = [
+    sa.and_(one_of(intent.c.state, [State.LEASED]), intent.c.lease_until <= _NOW),
+    sa.and_(one_of(intent.c.state, [State.BLOCKED]), intent.c.not_before <= _NOW),
+]
+_RETURNS = [
+    (
+        sa.select(intent.c.id).where(over).with_for_update(skip_locked=True, key_share=True),
+        sa.update(intent).where(_CHOSEN, over).values(state=State.COMPOSED, lease_until=None, lease_owner=None),
+    )
+    for over in _OVER
+]
+
+
+def _due(intents: sa.FromClause) -> sa.ColumnElement[bool]:
+    return sa.or_(intents.c.not_before.is_(None), intents.c.not_before <= _NOW)
+
+
+_ahead = intent.alias("ahead")
+_FOLLOWS = (
+    sa.select(_ahead.c.id)
+    .where(
+        _ahead.c.recipient == intent.c.recipient,
+        _ahead.c.channel == intent.c.channel,
+        one_of(_ahead.c.state, [State.COMPOSED, State.LEASED, State.SENDING]),
+        sa.tuple_(_ahead.c.created_at, _ahead.c.id) < sa.tuple_(intent.c.created_at, intent.c.id),
+        sa.or_(_ahead.c.state != State.COMPOSED, _due(_ahead)),
+    )
+    .exists()
+)
+# Due intents before which nothing of the same recipient and channel is due or on its way.
+_HEADS = (
+    sa.select(intent.c.id)
+    .where(
+        one_of(intent.c.state, [State.COMPOSED]),
+        _due(intent),
+        intent.c.channel.not_in(bindparam("at_full", expanding=True)),
+        ~_FOLLOWS,
+    )
+    .order_by(intent.c.created_at, intent.c.id)
+    .limit(bindparam("at_limit"))
+    .with_for_update(skip_locked=True, key_share=True)
+)
+_LEASE = (
+    sa.update(intent)
+    .where(_CHOSEN, intent.c.state == State.COMPOSED)
+    .values(
+        state=State.LEASED,
+        lease_owner=bindparam("at_node"),
+        lease_until=bindparam("at_end"),
+        fence=intent.c.fence + 1,
+    )
+    .returning(*intent.c)
+)
+_HOLDER = sa.and_(
+    intent.c.id == bindparam("at_intent"), intent.c.state == State.LEASED, intent.c.fence == bindparam("at_fence")
+)
+_BEGIN = (
+    sa.update(intent)
+    .where(_HOLDER, intent.c.lease_until > _NOW)
+    .values(
+        state=State.SENDING,
+        attempts=intent.c.attempts + 1,
+        released_at=sa.func.coalesce(intent.c.released_at, _NOW),
+    )
+    .returning(*intent.c)
+)
+_BLOCK = sa.update(intent).where(_HOLDER)
+_ATTEMPT = sa.insert(attempts)
+_OWNER = sa.select(conversation.c.owner).where(conversation.c.id == bindparam("at_conversation"))
 
 
 def lease_intents(tx: Tx, node: str, limit: int, seconds: float, full: Collection[str] = ()) -> list[IntentLease]:
@@ -47,58 +123,37 @@ def lease_intents(tx: Tx, node: str, limit: int, seconds: float, full: Collectio
     Nothing is taken for a channel in `full`: nobody has a hand free to send it.
     """
     _return_expired(tx)
-    heads = _heads(tx, limit)
-    chosen = [
-        row.id for row in tx.conn.execute(heads.where(intent.c.channel.not_in(sorted(full))) if full else heads).all()
-    ]
+    wanted = {"at_now": tx.now, "at_limit": limit, "at_full": sorted(full)}
+    chosen = tx.conn.execute(_HEADS, wanted).scalars().all()
     if not chosen:
         return []
-    leased = tx.conn.execute(
-        sa.update(intent)
-        .where(intent.c.id.in_(chosen), intent.c.state == State.COMPOSED)
-        .values(state=State.LEASED, lease_owner=node, lease_until=later(tx, seconds), fence=intent.c.fence + 1)
-        .returning(*intent.c)
-    ).all()
+    held = {"at_chosen": chosen, "at_node": node, "at_end": later(tx, seconds)}
+    leased = sorted(tx.conn.execute(_LEASE, held).all(), key=lambda row: (row.created_at, row.id))
     off = rows.switched_off(tx)
-    return [_lease(tx, row, off) for row in sorted(leased, key=lambda row: (row.created_at, row.id))]
+    return [_lease(tx, row, off) for row in leased]
 
 
 def begin_attempt(tx: Tx, lease: IntentLease, attempt_id: str) -> Attempt | None:
     """leased to sending, with its attempt row; None where the lease, the intent or what the policy was decided on has moved."""
     if not _policy_holds(tx, lease):
         return None
-    row = tx.conn.execute(
-        sa.update(intent)
-        .where(
-            intent.c.id == lease.intent,
-            intent.c.state == State.LEASED,
-            intent.c.fence == lease.fence,
-            intent.c.lease_until > tx.now,
-        )
-        .values(
-            state=State.SENDING,
-            attempts=intent.c.attempts + 1,
-            released_at=sa.func.coalesce(intent.c.released_at, tx.now),
-        )
-        .returning(*intent.c)
-    ).one_or_none()
+    held = {"at_intent": lease.intent, "at_fence": lease.fence, "at_now": tx.now}
+    row = tx.conn.execute(_BEGIN, held).one_or_none()
     if row is None:
         return None
     tx.conn.execute(
-        sa.insert(attempts).values(
-            id=attempt_id,
-            intent=row.id,
-            number=row.attempts,
-            reference=row.id,
-            node=row.lease_owner,
-            opened_at=tx.now,
-        )
+        _ATTEMPT,
+        {
+            "id": attempt_id,
+            "intent": row.id,
+            "number": row.attempts,
+            "reference": row.id,
+            "node": row.lease_owner,
+            "opened_at": tx.now,
+        },
     )
-    note(
-        tx,
-        row.turn,
-        [TraceEvent("rail", "sending", {"intent": row.id, "attempt": row.attempts, "channel": row.channel})],
-    )
+    told = {"intent": row.id, "attempt": row.attempts, "channel": row.channel}
+    note(tx, row.turn, [TraceEvent("rail", "sending", told)])
     return _attempt(row, attempt_id, row.attempts, tx.now)
 
 
@@ -109,11 +164,7 @@ def block(tx: Tx, lease: IntentLease, reason: str, not_before: datetime | None) 
         values |= {"state": State.DISCARDED, "finished_at": tx.now}
     else:
         values["state"] = State.BLOCKED
-    tx.conn.execute(
-        sa.update(intent)
-        .where(intent.c.id == lease.intent, intent.c.state == State.LEASED, intent.c.fence == lease.fence)
-        .values(values)
-    )
+    tx.conn.execute(_BLOCK, {**values, "at_intent": lease.intent, "at_fence": lease.fence})
 
 
 def finish_attempt(tx: Tx, attempt: Attempt, outcome: SendOutcome, retry_at: datetime | None) -> None:
@@ -136,44 +187,54 @@ def finish_attempt(tx: Tx, attempt: Attempt, outcome: SendOutcome, retry_at: dat
     _tell(tx, attempt, outcome)
 
 
+_LOST = (
+    sa.select(intent.c.id, intent.c.state)
+    .where(one_of(intent.c.state, [State.SENDING]), intent.c.lease_until <= _NOW)
+    .order_by(intent.c.lease_until)
+    .limit(bindparam("at_limit"))
+    .with_for_update(skip_locked=True, key_share=True)
+)
+_DOUBTFUL = (
+    sa.select(intent.c.id, intent.c.state)
+    .where(one_of(intent.c.state, [State.UNKNOWN]), intent.c.ask_at <= _NOW)
+    .order_by(intent.c.ask_at)
+    .limit(bindparam("at_limit"))
+    .with_for_update(skip_locked=True, key_share=True)
+)
+_UNHEARD_OF = (
+    sa.select(intent.c.id, intent.c.state)
+    .where(
+        one_of(intent.c.state, [State.ACCEPTED]),
+        intent.c.accepted_at <= bindparam("at_before"),
+        ~intent.c.final,
+        sa.or_(intent.c.ask_at.is_(None), intent.c.ask_at <= _NOW),
+    )
+    .order_by(intent.c.accepted_at)
+    .limit(bindparam("at_limit"))
+    .with_for_update(skip_locked=True, key_share=True)
+)
+_ASK = sa.update(intent).where(_CHOSEN).values(asked=intent.c.asked + 1).returning(*intent.c)
+_ASK_AGAIN = sa.update(intent).where(intent.c.id == bindparam("at_intent"))
+_TRIES = (
+    sa.select(attempts).where(attempts.c.intent.in_(bindparam("at_chosen", expanding=True))).order_by(attempts.c.number)
+)
+
+
 def unresolved(tx: Tx, limit: int) -> list[Sending]:
     """Attempts whose outcome is open; each belongs to the asking node for half a minute. What was `sending` is `unknown` from here on."""
-    lost = tx.conn.execute(
-        sa.select(intent.c.id, intent.c.state)
-        .where(one_of(intent.c.state, [State.SENDING]), intent.c.lease_until <= tx.now)
-        .order_by(intent.c.lease_until)
-        .limit(limit)
-        .with_for_update(skip_locked=True, key_share=True)
-    ).all()
-    due = tx.conn.execute(
-        sa.select(intent.c.id, intent.c.state)
-        .where(one_of(intent.c.state, [State.UNKNOWN]), intent.c.ask_at <= tx.now)
-        .order_by(intent.c.ask_at)
-        .limit(limit)
-        .with_for_update(skip_locked=True, key_share=True)
-    ).all()
+    wanted = {"at_now": tx.now, "at_limit": limit}
+    lost, due = tx.conn.execute(_LOST, wanted).all(), tx.conn.execute(_DOUBTFUL, wanted).all()
     chosen = {row.id: row.state for row in (*lost, *due)[:limit]}
     return _ask(tx, chosen, {"state": State.UNKNOWN, "ask_at": later(tx, ASKING)})
 
 
 def undelivered_since(tx: Tx, before: datetime, limit: int) -> list[Sending]:
     """Accepted before `before`, no evidence of arrival; asked again after a minute, two, four … up to an hour (SR-4)."""
-    due = tx.conn.execute(
-        sa.select(intent.c.id, intent.c.state)
-        .where(
-            one_of(intent.c.state, [State.ACCEPTED]),
-            intent.c.accepted_at <= before,
-            ~intent.c.final,
-            sa.or_(intent.c.ask_at.is_(None), intent.c.ask_at <= tx.now),
-        )
-        .order_by(intent.c.accepted_at)
-        .limit(limit)
-        .with_for_update(skip_locked=True, key_share=True)
-    ).all()
+    due = tx.conn.execute(_UNHEARD_OF, {"at_before": before, "at_now": tx.now, "at_limit": limit}).all()
     found = _ask(tx, {row.id: row.state for row in due}, {})
     for one in found:
         again = later(tx, min(60.0 * 2 ** min(one.asked, 6), 3600.0))
-        tx.conn.execute(sa.update(intent).where(intent.c.id == one.attempt.intent).values(ask_at=again))
+        tx.conn.execute(_ASK_AGAIN, {"at_intent": one.attempt.intent, "ask_at": again})
     return found
 
 
@@ -182,11 +243,7 @@ def resolve(
 ) -> None:
     """What the provider knew. Absent counts `absent_after` seconds after the attempt; without knowledge past `give_up_at` a person decides."""
     if isinstance(outcome, Found):
-        tx.conn.execute(
-            sa.update(attempts)
-            .where(attempts.c.id == attempt.id)
-            .values(ref=outcome.ref, outcome="found", closed_at=sa.func.coalesce(attempts.c.closed_at, tx.now))
-        )
+        _close(tx, attempt, outcome)
         _accept(tx, attempt, final=False)
         delivery.fold_pending(tx, attempt.intent, outcome.ref)
         event = Delivery("", outcome.ref, outcome.status, outcome.error, via="poll")
@@ -209,46 +266,10 @@ def resolve(
 
 def _return_expired(tx: Tx) -> None:
     """leased and blocked rows whose time is over are composed again; rows that another relay has in hand are left to it."""
-    over = [
-        sa.and_(one_of(intent.c.state, [State.LEASED]), intent.c.lease_until <= tx.now),
-        sa.and_(one_of(intent.c.state, [State.BLOCKED]), intent.c.not_before <= tx.now),
-    ]
-    for condition in over:
-        found = tx.conn.execute(
-            sa.select(intent.c.id).where(condition).with_for_update(skip_locked=True, key_share=True)
-        ).scalars()
-        back = list(found)
-        if back:
-            tx.conn.execute(
-                sa.update(intent)
-                .where(intent.c.id.in_(back), condition)
-                .values(state=State.COMPOSED, lease_until=None, lease_owner=None)
-            )
-
-
-def _heads(tx: Tx, limit: int) -> sa.Select[tuple[str]]:
-    """Due intents before which nothing of the same recipient and channel is due or on its way."""
-    due = sa.or_(intent.c.not_before.is_(None), intent.c.not_before <= tx.now)
-    ahead = intent.alias("ahead")
-    first = (
-        sa.select(ahead.c.id)
-        .where(
-            ahead.c.recipient == intent.c.recipient,
-            ahead.c.channel == intent.c.channel,
-            one_of(ahead.c.state, [State.COMPOSED, State.LEASED, State.SENDING]),
-            sa.tuple_(ahead.c.created_at, ahead.c.id) < sa.tuple_(intent.c.created_at, intent.c.id),
-            sa.or_(ahead.c.state != State.COMPOSED, ahead.c.not_before.is_(None), ahead.c.not_before <= tx.now),
-            ~ahead.c.held,
-        )
-        .exists()
-    )
-    return (
-        sa.select(intent.c.id)
-        .where(one_of(intent.c.state, [State.COMPOSED]), due, ~intent.c.held, ~first)
-        .order_by(intent.c.created_at, intent.c.id)
-        .limit(limit)
-        .with_for_update(skip_locked=True, key_share=True)
-    )
+    for find, give_back in _RETURNS:
+        found = tx.conn.execute(find, {"at_now": tx.now}).scalars().all()
+        if found:
+            tx.conn.execute(give_back, {"at_now": tx.now, "at_chosen": found})
 
 
 def _lease(tx: Tx, row: sa.Row[Any], off: frozenset[str]) -> IntentLease:
@@ -269,21 +290,19 @@ def _lease(tx: Tx, row: sa.Row[Any], off: frozenset[str]) -> IntentLease:
         created_at=row.created_at,
         expires_at=row.expires_at,
         attempts=row.attempts,
-        owner=_owner(tx, row.conversation),
+        owner=tx.conn.execute(_OWNER, {"at_conversation": row.conversation}).scalar_one(),
         suppressed=rows.suppressed(tx, row.channel, row.recipient),
         switches=off,
         until=row.lease_until,
     )
 
 
-def _owner(tx: Tx, conversation_id: str) -> Any:
-    return tx.conn.execute(sa.select(conversation.c.owner).where(conversation.c.id == conversation_id)).scalar_one()
-
-
 def _policy_holds(tx: Tx, lease: IntentLease) -> bool:
-    """The facts that the relay judged by are still so."""
+    """The facts that the relay judged by are still so. The conversation's row is shared until the end: whoever takes it over or commits
+    an opt-out in it comes before this attempt, or after it is on record (IN-8, IN-9)."""
+    owner = tx.conn.execute(_OWNER.with_for_update(read=True), {"at_conversation": lease.conversation}).scalar_one()
     return (
-        _owner(tx, lease.conversation) == lease.owner
+        owner == lease.owner
         and rows.suppressed(tx, lease.channel, lease.recipient) == lease.suppressed
         and rows.switched_off(tx) == lease.switches
     )
@@ -307,13 +326,8 @@ def _ask(tx: Tx, chosen: dict[str, str], values: dict[str, Any]) -> list[Sending
     """Claims the chosen intents for one question each; in the order given."""
     if not chosen:
         return []
-    updated = tx.conn.execute(
-        sa.update(intent).where(intent.c.id.in_(chosen)).values(asked=intent.c.asked + 1, **values).returning(*intent.c)
-    ).all()
-    latest = {
-        row.intent: row
-        for row in tx.conn.execute(sa.select(attempts).where(attempts.c.intent.in_(chosen)).order_by(attempts.c.number))
-    }
+    updated = tx.conn.execute(_ASK, {**values, "at_chosen": list(chosen)}).all()
+    latest = {row.intent: row for row in tx.conn.execute(_TRIES, {"at_chosen": list(chosen)})}
     by_id = {row.id: row for row in updated}
     return [
         Sending(
@@ -326,23 +340,34 @@ def _ask(tx: Tx, chosen: dict[str, str], values: dict[str, Any]) -> list[Sending
     ]
 
 
-def _close(tx: Tx, attempt: Attempt, outcome: SendOutcome) -> None:
-    tx.conn.execute(
-        sa.update(attempts)
-        .where(attempts.c.id == attempt.id)
-        .values(
-            outcome=type(outcome).__name__.lower(),
-            ref=sa.func.coalesce(getattr(outcome, "ref", None), attempts.c.ref),
-            code=getattr(outcome, "code", None),
-            detail=getattr(outcome, "detail", None),
-            closed_at=tx.now,
-        )
+_CLOSE = (
+    sa.update(attempts)
+    .where(attempts.c.id == bindparam("at_attempt"))
+    .values(ref=sa.func.coalesce(bindparam("at_ref", type_=sa.Text), attempts.c.ref))
+)
+_TURN = sa.select(intent.c.turn).where(intent.c.id == bindparam("at_intent"))
+_MOVE = (
+    sa.update(intent)
+    .where(
+        intent.c.id == bindparam("at_intent"),
+        intent.c.attempts == bindparam("at_number"),
+        intent.c.state.in_(bindparam("at_states", expanding=True)),
     )
+    .values(lease_until=None, lease_owner=None)
+    .returning(intent.c.turn)
+)
+
+
+def _close(tx: Tx, attempt: Attempt, outcome: SendOutcome | Found) -> None:
+    """The attempt's end, in the provider's words; a reference that is known stays known."""
+    said = {name: getattr(outcome, name, None) for name in ("code", "detail")}
+    ended = {"outcome": type(outcome).__name__.lower(), "closed_at": tx.now}
+    tx.conn.execute(_CLOSE, {**said, **ended, "at_attempt": attempt.id, "at_ref": getattr(outcome, "ref", None)})
 
 
 def _tell(tx: Tx, attempt: Attempt, outcome: SendOutcome) -> None:
     """The outcome as a stage of the turn; last, because the clock of all traces is a lock."""
-    turn_id = tx.conn.execute(sa.select(intent.c.turn).where(intent.c.id == attempt.intent)).scalar_one()
+    turn_id = tx.conn.execute(_TURN, {"at_intent": attempt.intent}).scalar_one()
     known = {name: getattr(outcome, name) for name in ("ref", "code", "detail") if hasattr(outcome, name)}
     told = {"intent": attempt.intent, "attempt": attempt.number, **known}
     note(tx, turn_id, [TraceEvent("rail", type(outcome).__name__.lower(), told)])
@@ -367,18 +392,7 @@ def _fail(tx: Tx, attempt: Attempt, detail: str, signature: str) -> None:
 
 def _move(tx: Tx, attempt: Attempt, target: State, **values: Any) -> str | None:
     """The latest attempt's intent, from `sending` or `unknown` into `target`; its turn, or None where something else was known first."""
-    keep = [target] if target is State.UNKNOWN else []
-    return tx.conn.execute(
-        sa.update(intent)
-        .where(
-            intent.c.id == attempt.intent,
-            intent.c.attempts == attempt.number,
-            one_of(intent.c.state, _open_ends(target, keep)),
-        )
-        .values(state=target, lease_until=None, lease_owner=None, **values)
-        .returning(intent.c.turn)
-    ).scalar_one_or_none()
-
-
-def _open_ends(target: State, keep: Iterable[State]) -> set[State]:
-    return {*(sources(INTENT, target) & {State.SENDING, State.UNKNOWN}), *keep}
+    doubt = {State.SENDING, State.UNKNOWN}
+    states = doubt if target is State.UNKNOWN else sources(INTENT, target) & doubt
+    where = {"at_intent": attempt.intent, "at_number": attempt.number, "at_states": sorted(states)}
+    return tx.conn.execute(_MOVE, {**values, **where, "state": target}).scalar_one_or_none()

@@ -1,7 +1,8 @@
 """Column types and statement helpers that mean the same on SQLite and on PostgreSQL.
 
-Statements are built once, when a module is loaded, and executed with values: building one costs several times what running it does (measured: 0.49 ms
-against 0.17 for an INSERT, 0.70 against 0.11 for an UPDATE … RETURNING).
+Statements of the daily paths are built once, when a module is loaded, and executed with values: building one costs several times what running it does
+(measured: 0.49 ms against 0.17 for an INSERT, 0.70 against 0.11 for an UPDATE … RETURNING). Their parameters are named `at_…`, so that none is taken for a
+column.
 
 Invariants: an instant that is read is aware UTC, whatever the database keeps; a naive instant is never written. JSON comes back as it went in.
 """

@@ -24,7 +24,6 @@ from storage.tables import (
     effect,
     entity,
     intent,
-    metadata,
     offer,
     person,
     proposal,
@@ -37,11 +36,6 @@ from storage.tables import (
 from tests.support.databases import ANN, BEN, HOUSE, OTHER_HOUSE, Books
 
 DAY = 86400.0
-
-
-def contents(books: Books) -> dict[str, list[str]]:
-    """Every row of the database."""
-    return {table.name: sorted(map(repr, books.rows(table))) for table in metadata.sorted_tables}
 
 
 def tour(books: Books) -> dict[str, object]:
@@ -93,9 +87,9 @@ def test_the_same_command_again_answers_as_before(books: Books) -> None:
     seen = books.look(books.arrive().turn)
     command = books.command(seen, changes=(books.request(seen, books.at(DAY)),))
     first = books.commit(command)
-    before = contents(books)
+    before = books.contents()
     assert books.commit(command) == first
-    assert contents(books) == before
+    assert books.contents() == before
 
 
 # --- too late ----------------------------------------------------------------------------------------------------
@@ -105,9 +99,9 @@ def test_a_text_that_joins_during_the_decision_comes_before_the_commit(books: Bo
     """A decision that has not seen the newest text is too late and leaves no trace of itself (TX-4)."""
     seen = books.look(books.arrive("tomorrow at 3").turn)
     books.arrive("no, at 4")
-    before = contents(books)
+    before = books.contents()
     outcome = books.commit(books.command(seen, changes=(books.request(seen, books.at(DAY)),)))
-    assert isinstance(outcome, TooLate) and contents(books) == before
+    assert isinstance(outcome, TooLate) and books.contents() == before
     fresh = books.look(seen.turn)
     assert isinstance(books.commit(books.command(fresh)), Committed)
 
@@ -116,10 +110,10 @@ def test_a_turn_is_committed_once(books: Books) -> None:
     """Another decision of a turn that has its commit is too late, also on a fresh snapshot."""
     seen = books.look(books.arrive().turn)
     books.commit(books.command(seen))
-    before = contents(books)
+    before = books.contents()
     assert isinstance(books.commit(books.command(seen, id="another")), TooLate)
     assert isinstance(books.commit(books.command(books.look(seen.turn), id="another")), TooLate)
-    assert contents(books) == before
+    assert books.contents() == before
 
 
 # --- two conversations of one person -----------------------------------------------------------------------------
@@ -168,9 +162,9 @@ def test_a_human_owner_stops_the_commit(books: Books) -> None:
     """While a person owns the conversation nothing automatic is committed (LW-4, IN-8)."""
     arrived = books.arrive()
     books.run(books.store.set_owner, arrived.conversation, "human", "op")
-    before = contents(books)
+    before = books.contents()
     assert books.commit(books.command(books.look(arrived.turn))) == Refused("human_owns")
-    assert contents(books) == before
+    assert books.contents() == before
 
 
 @pytest.mark.parametrize("name", ["channel:sms", f"property:{HOUSE}"])
@@ -190,11 +184,11 @@ def test_a_taken_slot_is_refused_whole(books: Books) -> None:
     """The second party for a single seat gets nothing written, although its message came first in the command (CK-6)."""
     books.book(books.at(DAY))
     seen = books.look(books.arrive(address=BEN).turn)
-    before = contents(books)
+    before = books.contents()
     change = books.request(seen, books.at(DAY))
     command = books.command(seen, changes=(change,), suppress=("sms", BEN), review=ReviewSignal("x", "y"))
     assert books.commit(command) == Refused("slot_taken", str(change.slot))
-    assert contents(books) == before
+    assert books.contents() == before
 
 
 def test_seats_are_taken_up_to_the_capacity(books: Books) -> None:
@@ -278,9 +272,9 @@ def test_a_key_that_was_committed_is_a_duplicate(books: Books) -> None:
     again = books.request(
         seen, books.at(DAY), base_version=0, proposal=books.wish(seen, "tour.request", change.slot, 0)
     )
-    before = contents(books)
+    before = books.contents()
     assert books.commit(books.command(seen, changes=(again,))) == Duplicate(change.proposal.id)
-    assert contents(books) == before
+    assert books.contents() == before
 
 
 def test_a_persons_key_holds_across_conversations(books: Books) -> None:
@@ -352,9 +346,9 @@ def test_a_refused_reschedule_keeps_the_earlier_tour(books: Books) -> None:
     books.book(books.at(DAY))
     books.book(books.at(2 * DAY), address=BEN)
     seen = books.look(books.arrive().turn)
-    before = contents(books)
+    before = books.contents()
     assert isinstance(books.commit(books.command(seen, changes=(books.move(seen, books.at(2 * DAY)),))), Refused)
-    assert contents(books) == before
+    assert books.contents() == before
 
 
 def test_a_cancellation_takes_back_what_is_unsent_in_every_conversation(books: Books) -> None:

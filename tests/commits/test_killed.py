@@ -11,13 +11,7 @@ import sqlalchemy as sa
 
 from pipeline.core.commands import Commit, Committed, ReviewSignal
 from pipeline.ports import Tx
-from storage.tables import metadata
 from tests.support.databases import ANN, Books, engine_of
-
-
-def contents(books: Books) -> dict[str, list[str]]:
-    """Every row of the database."""
-    return {table.name: sorted(map(repr, books.rows(table))) for table in metadata.sorted_tables}
 
 
 def statements(books: Books, command: Commit) -> int:
@@ -47,7 +41,7 @@ def test_a_killed_process_leaves_all_or_nothing(database_url: str) -> None:
         suppress=("email", ANN),
         review=ReviewSignal("signature", "summary"),
     )
-    before = contents(books)
+    before = books.contents()
     last = statements(books, command)
     assert 15 < last < 40
     points = range(1, last + 1, 2 if database_url.startswith("sqlite") else 5)
@@ -65,9 +59,9 @@ def test_a_killed_process_leaves_all_or_nothing(database_url: str) -> None:
             print(point, file=ask, flush=True)
             answer = answers.readline().split()
             if point <= last:
-                assert answer == ["killed"] and contents(books) == before, point
+                assert answer == ["killed"] and books.contents() == before, point
     assert answer == ["lived", str(last)]
-    after = contents(books)
+    after = books.contents()
     assert after != before
     assert isinstance(books.commit(command), Committed)
-    assert contents(books) == after
+    assert books.contents() == after

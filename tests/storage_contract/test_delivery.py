@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from pipeline.ports import Accepted, Attempt, MaybeSent, Tx
 from pipeline.store import Delivery
+from storage.tables import attempt as attempts
 from storage.tables import delivery_event, intent, review_case, suppression
 from tests.support.databases import ANN, ANN_MAIL, Books
 
@@ -74,6 +75,21 @@ def test_an_event_without_our_reference_waits_for_the_response(books: Books) -> 
     assert books.run(books.store.delivery, Delivery("twilio", "SM1", "delivered"))
     assert books.one(intent)["state"] == "sending"
     happen(books, attempt, [RESPONSE])
+    assert books.one(intent)["state"] == "delivered"
+
+
+def test_an_event_that_crossed_its_response_is_folded_when_it_is_seen_again(books: Books) -> None:
+    """An event that was stored before its message was known is folded by the poll that finds the same status (SR-4)."""
+    attempt = books.sending()
+    event = Delivery("twilio", "SM1", "delivered")
+    books.run(books.store.delivery, event)
+
+    def crossed(tx: Tx) -> None:
+        tx.conn.execute(sa.update(attempts).values(ref="SM1"))
+
+    books.run(crossed)
+    assert books.one(intent, id=attempt.intent)["state"] == "sending"
+    assert not books.run(books.store.delivery, event)
     assert books.one(intent)["state"] == "delivered"
 
 

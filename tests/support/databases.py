@@ -30,6 +30,7 @@ from pipeline.core.commands import (
     Seen,
     TraceEvent,
 )
+from pipeline.core.states import INTENT, TOUR
 from pipeline.core.types import Ending, Health, Purpose
 from pipeline.ports import Attempt, Tx
 from pipeline.store import Arrival, Arrived, Payload, Snapshot, Store
@@ -88,8 +89,8 @@ def _reader_of(engine: sa.Engine) -> sa.Engine:
 def empty(url: str) -> str:
     """Deletes every row; a transaction that a test left open shows here as an error."""
     with engine_of(url).begin() as conn:
-        if conn.dialect.name == "postgresql":
-            conn.exec_driver_sql("SET LOCAL lock_timeout = '5s'")
+        lite = conn.dialect.name == "sqlite"
+        conn.exec_driver_sql("DELETE FROM transition_log" if lite else "SET LOCAL lock_timeout = '5s'")
         for table in reversed(metadata.sorted_tables):
             if table is not trace_clock:
                 conn.execute(sa.delete(table))
@@ -101,6 +102,9 @@ def empty(url: str) -> str:
 def _sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     url = f"sqlite:///{tmp_path_factory.mktemp('database') / 'clara.db'}"
     upgrade(url)
+    with engine_of(url).begin() as conn:
+        for statement in _LOG:
+            conn.exec_driver_sql(statement)
     yield url
     engine_of(url).dispose()
 
@@ -135,9 +139,29 @@ def database_url(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def books(database_url: str) -> Books:
-    """Store functions on an empty database of each kind in turn."""
-    return Books.open(database_url)
+def books(database_url: str) -> Iterator[Books]:
+    """Store functions on an empty database of each kind in turn; afterwards, every transition that was written stands in its table."""
+    opened = Books.open(database_url)
+    yield opened
+    if opened.engine.dialect.name == "sqlite":
+        with opened.engine.begin() as conn:
+            written = {tuple(row) for row in conn.exec_driver_sql("SELECT kind, old, new FROM transition_log")}
+        assert written <= ALLOWED, written - ALLOWED
+
+
+# What the transition tables allow, as (kind, from, to).
+ALLOWED = {("intent", old.value, new.value) for old, nexts in INTENT.items() for new in nexts} | {
+    ("entity", old.value, new.value) for old, nexts in TOUR.items() for new in nexts
+}
+
+_LOG = (
+    "CREATE TABLE transition_log (kind TEXT, old TEXT, new TEXT)",
+    *(
+        f"CREATE TRIGGER log_{table} AFTER UPDATE OF state ON {table} WHEN old.state <> new.state "
+        f"BEGIN INSERT INTO transition_log VALUES ('{table}', old.state, new.state); END"
+        for table in ("intent", "entity")
+    ),
+)
 
 
 @dataclass
@@ -173,6 +197,11 @@ class Books:
         """The one such row."""
         (row,) = self.rows(table, **where)
         return row
+
+    def contents(self) -> dict[str, list[str]]:
+        """Every row of the database."""
+        with self.engine.begin() as conn:
+            return {table.name: sorted(map(repr, conn.execute(sa.select(table)))) for table in metadata.sorted_tables}
 
     def traced(self, stage: str) -> list[Mapping[str, Any]]:
         """Trace events of one stage, oldest first."""
