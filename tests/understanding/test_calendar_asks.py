@@ -23,6 +23,7 @@ TWO_READINGS = {
         "tomorrow at 8": "ask | 2026-08-19 08:00 | 2026-08-19 20:00",
         "3:30": "ask | 03:30 | 15:30",
         "from 2 to 4": "ask | 02:00..04:00 | 14:00..16:00",
+        "sat 10": "ask | 2026-08-22 10:00 | 2026-08-22 22:00 | 2026-09-10",
         "five to six pm": "ask | 17:00..18:00 | 17:55",
     },
     "es": {
@@ -60,10 +61,12 @@ NO_SINGLE_VALUE = {
 CONTRADICTIONS = {
     "en": [
         "Monday the 20th", "Friday, August 20", "tomorrow, Friday", "the 31st of September", "Feb 30", "February 29, 2027", "8 pm in the morning",
-        "Friday next month the 3rd", "2027-13-12", "Tuesday 8/20",
+        "Friday next month the 3rd",
+        "this Friday (Aug 15)",
+        "tomorrow Wednesday 3", "2027-13-12", "Tuesday 8/20",
     ],
     "es": [
-        "lunes 20", "el viernes 20 de agosto", "mañana viernes", "31 de septiembre", "30 de febrero", "29 de febrero de 2027", "8 pm de la mañana",
+        "lunes 20", "el viernes 20 de agosto", "mañana viernes", "31 de septiembre", "30 de febrero", "29 de febrero de 2027", "8 pm de la mañana", "mañana martes 8",
         "2027-13-12", "martes 20/8",
     ],
 }  # fmt: skip

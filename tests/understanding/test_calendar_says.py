@@ -36,6 +36,10 @@ DAYS = {
         "Thursday the 20th": "2026-08-20",
         "Saturday 22": "2026-08-22",
         "next Friday the 28th": "2026-08-28",
+        "next Friday 28": "2026-08-28",
+        "tomorrow, Wednesday 19": "2026-08-19",
+        "the day after Labor Day": "2026-09-08",
+        "9-Nov-26": "2026-11-09",
         "August 20": "2026-08-20",
         "20 August": "2026-08-20",
         "the 20th of August, 2026": "2026-08-20",
@@ -86,6 +90,8 @@ DAYS = {
         "el veintiuno": "2026-08-21",
         "jueves 20": "2026-08-20",
         "sábado veintidós": "2026-08-22",
+        "mañana miércoles 19": "2026-08-19",
+        "el día antes de navidad": "2026-12-24",
         "20 de agosto": "2026-08-20",
         "el 20 de agosto del 2026": "2026-08-20",
         "agosto 20": "2026-08-20",
@@ -218,6 +224,7 @@ RANGES = {
         "el mes que viene": "2026-09-01..2026-09-30",
         "en septiembre": "2026-09-01..2026-09-30",
         "la semana del 24": "2026-08-24..2026-08-30",
+        "jueves 20 de 2 a 4 de la tarde": "2026-08-20 14:00..2026-08-20 16:00",
     },
 }
 

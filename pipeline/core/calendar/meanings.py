@@ -124,6 +124,11 @@ def _dotted(hour: Token, minute: Token) -> Clock | None:
     return Clock(hour.value * 60 + minute.value, "bare" if bare else "dial24", written=True)
 
 
+def _dotted_24(hour: Token, minute: Token) -> Clock | None:
+    found = _dotted(hour, minute)
+    return Clock(found.minutes, "dial24", written=True) if found else None
+
+
 def _dotted_late(hour: Token, minute: Token) -> Clock | None:
     return _dotted(hour, minute) if hour.value > 12 else None
 
@@ -299,6 +304,14 @@ def _counting_today(length: Span) -> Shifted | None:
 def _ago_counting_today(length: Span) -> Shifted | None:
     found = _counting_today(length)
     return Shifted(found.span.times(-1)) if found else None
+
+
+def _day_after(day: Day) -> Shifted:
+    return Shifted(Span(days=1), day)
+
+
+def _day_before(day: Day) -> Shifted:
+    return Shifted(Span(days=-1), day)
 
 
 def _week_after(day: Day) -> Shifted:
@@ -524,6 +537,7 @@ _CLOCKS = {
     "written": Meaning(_written_clock, ("clock",)),
     "on_dial24": Meaning(_on_dial24, ("clock",)),
     "dotted": Meaning(_dotted, ("hour", "minute")),
+    "dotted_24": Meaning(_dotted_24, ("hour", "minute")),
     "dotted_late": Meaning(_dotted_late, ("hour", "minute")),
     "run_together": Meaning(_run_together, ("digits",)),
     "run_together_24": Meaning(_run_together_24, ("digits",)),
@@ -566,6 +580,8 @@ _DAYS = {
     "before": Meaning(_before, ("length", "day")),
     "counting_today": Meaning(_counting_today, ("length",)),
     "ago_counting_today": Meaning(_ago_counting_today, ("length",)),
+    "day_after": Meaning(_day_after, ("day",)),
+    "day_before": Meaning(_day_before, ("day",)),
     "week_after": Meaning(_week_after, ("day",)),
     "month_end": Meaning(_month_end, ()),
     "weeks_counted": Meaning(_weeks_counted, ("n", "day")),

@@ -10,7 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 
-from pipeline.core.calendar.descriptions import Clock, Instant, NamedMonth, Number, Shifted, Span, Written, YearMonthDay
+from pipeline.core.calendar.descriptions import (
+    Clock,
+    Instant,
+    NamedMonth,
+    Number,
+    Shifted,
+    Span,
+    Weekday,
+    Written,
+    YearMonthDay,
+)
 from pipeline.core.calendar.ranges import read_range
 from pipeline.core.calendar.said import (
     ALWAYS_ASK,
@@ -80,14 +90,14 @@ def _unfit(said: Said) -> bool:
 
 def _number_is_day(said: Said) -> bool:
     """Whether a bare number beside a weekday may be a day of the month."""
-    alone = said.weekday is not None and not said.days and said.period is None
-    return bool(said.numbers) and alone and not said.number_first
+    weekday = said.weekday is not None or any(isinstance(day, Weekday) for day in said.days)
+    return bool(said.numbers) and weekday and said.period is None and not said.number_first
 
 
 def _weekday_and_number(said: Said, moment: Moment) -> Outcome | None:
     """ "Friday 21", "martes 6", "sat 10": the day of the month if it falls on that weekday, else nobody knows."""
     number, *rest = said.numbers
-    dated = changed(said, days=[Written((YearMonthDay(None, None, number.value),))], numbers=rest)
+    dated = changed(said, days=[*said.days, Written((YearMonthDay(None, None, number.value),))], numbers=rest)
     as_day = _plain(dated, moment) if 1 <= number.value <= 31 else None
     if said.clocks or said.loose or len(said.numbers) > 1:
         return as_day

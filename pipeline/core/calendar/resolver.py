@@ -14,12 +14,13 @@ from collections.abc import Sequence
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from pipeline.core.calendar.descriptions import Written
 from pipeline.core.calendar.detector import detect_in
 from pipeline.core.calendar.meanings import YEARS
 from pipeline.core.calendar.phrasebook import PhraseBook, book
 from pipeline.core.calendar.reading import outcome
 from pipeline.core.calendar.said import Moment, Outcome
-from pipeline.core.calendar.sentence import Sentences
+from pipeline.core.calendar.sentence import Item, Phrase, Sentences
 from pipeline.core.calendar.values import CalendarValue, OfficeHours, Resolution
 
 SMALL_HOURS = time(4)
@@ -58,13 +59,24 @@ def resolve_in(
         todays = [at.date()]
         if time(0) < at.time() < SMALL_HOURS:
             todays.append(at.date() - timedelta(days=1))
-        complete = list(Sentences(phrases, tokens).complete())
+        complete = _whole_dates(list(Sentences(phrases, tokens).complete()))
         for today in todays:
             moment = Moment(at, today, tz, office_hours)
             outcomes += [found for phrase in complete if (found := outcome(phrase, moment))]
     if not outcomes:
         return _unread(phrases, span)
     return _answer(outcomes)
+
+
+def _whole_dates(complete: list[Phrase]) -> list[Phrase]:
+    """Of readings that include one written date with its year ("9-Nov-26"), only those: nobody writes a range so."""
+    whole = [phrase for phrase in complete if phrase.right is None and _is_whole_date(phrase.left.items)]
+    return whole or complete
+
+
+def _is_whole_date(items: tuple[Item, ...]) -> bool:
+    day = items[0].value
+    return len(items) == 1 and isinstance(day, Written) and not day.rule and all(r.year for r in day.readings)
 
 
 def _answer(outcomes: Sequence[Outcome]) -> Resolution:
