@@ -16,7 +16,9 @@ from pipeline.core.gate import Passed, gate
 from pipeline.core.plan import Plan
 from pipeline.core.segments import Fact, Prose, Segment, text_of
 
-_END = re.compile(r"(?<=[.!?…])[\"'”’)]*\s+(?=[\w¿¡\"“(])")
+_CLOSED = r"[\"'”’)]"
+# White space behind a stop and what closes with it; it is all that a cut takes away.
+_END = re.compile(rf"(?:(?<=[.!?…])|(?<=[.!?…]{_CLOSED})|(?<=[.!?…]{_CLOSED}{{2}}))\s+(?=[\w¿¡\"“(])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ def sentences(segments: tuple[Segment, ...]) -> tuple[tuple[Segment, ...], ...]:
         cut[-1].append(Prose(first))
         cut.extend([Prose(part)] for part in others)
         # A blank after a full stop ends the sentence even when the next thing is a fact.
-        if re.search(r"[.!?…][\"'”’)]*\s+$", segment.text):
+        if re.search(rf"[.!?…]{_CLOSED}*\s+$", segment.text):
             cut.append([])
     return tuple(tuple(_stripped(sentence)) for sentence in cut if text_of(sentence).strip())
 

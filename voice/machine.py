@@ -278,8 +278,11 @@ class Machine:
         return commands + self._silence(now)
 
     def _barge_in(self, now: int) -> list[Command]:
-        """Clara falls silent: the buffer is cleared first, and nothing of the old generation follows (VO-3)."""
         self._farewell_at = None
+        return self._fall_silent(now)
+
+    def _fall_silent(self, now: int) -> list[Command]:
+        """The buffer is cleared first, and nothing of the old generation follows (VO-3)."""
         left = self.playback.cut(now)
         self._cut += left
         return [SendClear(), StopSynthesis(self.playback.generation), *_reached(left)]
@@ -347,29 +350,32 @@ class Machine:
         if reply.turn == self._thinking:
             late, self._late = self._late, False
             self._thinking = self._answer_by = None
-        if reply.changes:
-            self._outdate()
+        stopped = self._outdate(now) if reply.changes else []
         if late and reply.changes:
             # What was committed past the limit is confirmed by text, not spoken late (VO-4).
-            return self._next_turn(now)
+            return stopped + self._next_turn(now)
         if self._words:
             self._owe_reply(reply)
-            return self._next_turn(now)
+            return stopped + self._next_turn(now)
         if self._caller or self._hear_by is not None:
             self._held = reply
-            return []
+            return stopped
         owed = [piece for piece in self._owed if piece not in reply.pieces]
         records = reply.read_back | (self._owed_records if owed else frozenset())
         self._owed, self._owed_records = [], frozenset()
-        commands = self._speak((*owed, *reply.pieces), reply.turn, records, now)
+        commands = stopped + self._speak((*owed, *reply.pieces), reply.turn, records, now)
         if reply.ends_call:
             self._ends, self._farewell_at = True, now + FAREWELL_MS
         return commands
 
-    def _outdate(self) -> None:
-        """A record changed: sentences about what it was before do not come back; the opening does."""
-        self._owed = [piece for piece in self._owed if piece.text in self._opening]
-        self._owed_records = frozenset()
+    def _outdate(self, now: int) -> list[Command]:
+        """A record changed: sentences about what it was before stop and do not come back; the opening does."""
+        commands: list[Command] = []
+        if any(playing.piece.facts and playing.reply > 0 for playing in self.playback.unheard()):
+            commands = self._fall_silent(now)
+        self._owe_cut()
+        self._forget()
+        return commands
 
     # --- the end -----------------------------------------------------------------------------------------------------------------------
 
@@ -469,10 +475,15 @@ class Machine:
         if (stated or cut.piece.text in self._opening) and cut.piece not in self._owed:
             self._owed.append(cut.piece)
 
+    def _forget(self) -> None:
+        """Facts that are owed are not true any more."""
+        self._owed = [piece for piece in self._owed if piece.text in self._opening]
+        self._owed_records = frozenset()
+
     def _owe_reply(self, reply: Replied) -> None:
         """A reply that is not spoken: its facts come back."""
         if reply.changes:
-            self._outdate()
+            self._forget()
         facts = [piece for piece in reply.pieces if piece.facts]
         self._owed += [piece for piece in facts if piece not in self._owed]
         if facts:

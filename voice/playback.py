@@ -64,6 +64,10 @@ class Playback:
         """Whether anything is queued or, by time, still being played. A mark that is long overdue does not keep a call waiting."""
         return bool(self._queue) or now < self.plays_until + (MARK_MS if self._waiting else 0)
 
+    def unheard(self) -> list[Playing]:
+        """What is queued, being sent, or not yet known to be played, in order."""
+        return [*self._waiting.values(), *self._queue]
+
     def add(self, playing: Playing) -> None:
         self._queue.append(playing)
 
@@ -113,7 +117,7 @@ class Playback:
 
     def cut(self, now: int) -> list[Cut]:
         """Ends this generation. What was not proven heard, in order; the caller sends `clear` before anything else."""
-        left = [*self._waiting.values(), *self._queue]
+        left = self.unheard()
         self._waiting.clear()
         self._queue.clear()
         self.generation += 1
