@@ -27,11 +27,12 @@ from pipeline.core.commands import Commit, NewIntent, ReviewSignal, Seen, TraceE
 from pipeline.core.lineage import lineage_of
 from pipeline.core.plan import Plan
 from pipeline.core.property import Property
-from pipeline.core.reading import Intent, Reading
+from pipeline.core.reading import Intent, Reading, Role
 from pipeline.core.slots import offer_stands
 from pipeline.core.snapshot import Snapshot
 from pipeline.core.states import TourState
 from pipeline.core.templates import FactSource
+from pipeline.core.text import find_span
 from pipeline.core.types import Channel, Ending, Form, Health, Purpose
 from pipeline.domains.leasing.planning import Desk, Planned, availability, plan, standing
 from pipeline.ports import ModelFailure
@@ -149,6 +150,7 @@ def decide(
         return _decision(snapshot, desk, rules, _wants_person(desk, reading), None)
     context = _context(snapshot, reading, prop, rules, locale, heard)
     decided = check_reading(reading, context)
+    desk = replace(desk, said=_visit_words(reading, context.text))
     match decided.decision:
         case Outcome.PROCEED | Outcome.ASK:
             said = _Said(plan(decided, desk))
@@ -370,6 +372,12 @@ def _context(
         low_confidence=((0, len(text)),) if doubtful and text else (),
         lineage=lineage_of(_weakest(snapshot)),
     )
+
+
+def _visit_words(reading: Reading, text: str) -> tuple[str, ...]:
+    """The words of the visit that really stand in the new text (UN-2)."""
+    visits = (mention.span for mention in reading.mentions if mention.role is Role.VISIT)
+    return tuple(span.text for span in visits if find_span(text, span.text) is not None)
 
 
 def _weakest(snapshot: Snapshot) -> str:

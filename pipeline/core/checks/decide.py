@@ -59,7 +59,16 @@ def _idle(check: Check) -> Decided:
         unread = any(fault.rule.startswith(("date_", "span_")) for fault in check.faults)
         if refused or unread or check.of_role(Role.VISIT):
             return _ask([Fault(About.DATE, "date_without_a_wish"), *check.faults])
-    return Decided(Outcome.NONE, reasons=("nothing_asked_of_the_calendar",))
+    asked = _asked_about(check)
+    return Decided(
+        Outcome.NONE, date=asked.date, time=asked.time, start=asked.start, end=asked.end, reasons=("nothing_asked_of_the_calendar",)
+    )
+
+
+def _asked_about(check: Check) -> Slot:
+    """The day and hours of a question for open times, where nothing speaks against them; they commit nothing."""
+    slot, faults = slot_of(check.of_role(Role.VISIT), check.context.lineage)
+    return Slot() if check.faults or faults or slot_faults(slot, check.context) else slot
 
 
 # --- a new slot ---------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from pipeline.core.snapshot import EntityRow, Snapshot
 from pipeline.core.states import LIVE_TOUR, TourState
 from pipeline.core.templates import FactSource
 from pipeline.core.types import Ending
+from pipeline.domains.leasing.parts import part_of, within
 
 MOST_OFFERS = 3
 NOT_OPEN = frozenset({"not_bookable", "outside_hours", "closed_day", "in_the_past", "beyond_the_horizon", "clock_shifts"})
@@ -48,13 +49,17 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What planning works with: the snapshot, the property, the key that signs offers and how long they stand."""
+    """What planning works with: the snapshot, the property, the key that signs offers and how long they stand.
+
+    `said` are the verified words of the visit that is wished; they narrow what is offered to a part of the day and do nothing else.
+    """
 
     snapshot: Snapshot
     prop: Property
     locale: str
     key: bytes
     offer_valid: timedelta
+    said: tuple[str, ...] = ()
 
     @property
     def now(self) -> datetime:
@@ -286,6 +291,8 @@ def _ask(decided: Decided, desk: Desk) -> Planned:
     if about is About.WHICH and not decided.candidates:
         return _question(desk, "ask_which", desk.fact("leasing.ask_which", desk.snapshot.matter, 0), rounds)
     walls = [wall for wall in map(_wall_of, decided.candidates) if wall is not None]
+    if walls and about is About.TIME and not any(map(desk.prop.open_at, walls)):
+        return _not_open(desk, walls[0])
     days = sorted({day for day in map(_day_of, decided.candidates) if day is not None})
     if len(walls) == 2:
         fact = desk.fact("leasing.ask_between", desk.snapshot.matter, 0, a=_iso(walls[0]), b=_iso(walls[1]))
@@ -301,14 +308,28 @@ def _ask(decided: Decided, desk: Desk) -> Planned:
         offered = _offer(desk, datetime.combine(day, time.min), datetime.combine(day, time.max), rounds)
         if offered.offers:
             return offered
+    at = _same_day(decided, desk)
+    if at is not None:
+        return _offer(desk, at, at, rounds) if desk.bookable(at) else _not_open(desk, at)
     if about is About.TIME and day is None:
         return _question(desk, "ask_any_time", desk.fact("leasing.ask_any_time", desk.snapshot.matter, 0), rounds)
     return _question(desk, "ask_day", desk.fact("leasing.ask_any_time", desk.snapshot.matter, 0), rounds)
 
 
+def _same_day(decided: Decided, desk: Desk) -> datetime | None:
+    """A time alone, in answer to offers that all lie on one day, is asked about on that day; it commits nothing (UN-5)."""
+    days = {desk.wall(offer.starts_at).date() for offer in desk.snapshot.offers}
+    if decided.time is None or decided.date is not None or len(days) != 1 or set(decided.reasons) - {"no_day", "no_words_for_a_visit"}:
+        return None
+    return datetime.combine(days.pop(), decided.time)
+
+
 def _restate(decided: Decided, desk: Desk) -> Planned | None:
     """An override waits, durably, for the customer's own words; both readings are named (PR-2)."""
     rounds = desk.snapshot.rounds + 1
+    offer = next((offer for offer in desk.snapshot.offers if offer.id == decided.record), None)
+    if offer is not None and desk.bookable(desk.wall(offer.starts_at)):
+        return _offer(desk, desk.wall(offer.starts_at), desk.wall(offer.starts_at), rounds)
     walls = [wall for wall in map(_wall_of, decided.candidates) if wall is not None]
     if not walls and decided.date and decided.time:
         walls = [datetime.combine(decided.date, decided.time)]
@@ -350,7 +371,9 @@ def _offer(desk: Desk, start: datetime | None, end: datetime | None, rounds: int
         span = max(1, (end.date() - start.date()).days + 1)
         walls = list(desk.prop.open_slots(desk.now, desk.snapshot.taken, days=min(span, 31), start=start))
         walls = [wall for wall in walls if start <= wall <= end]
-    chosen = _spread(walls, named=start is not None)
+    part = None if lead else part_of(desk.said)
+    walls = [wall for wall in walls if within(wall, part)] or walls
+    chosen = _spread(walls, named=start is not None and end is not None and start.date() == end.date())
     if not chosen:
         return Planned(
             "no_slots", (*lead, desk.fact("leasing.no_slots", desk.snapshot.matter, 0)), Ending.ASKED, True, rounds + 1
@@ -361,12 +384,15 @@ def _offer(desk: Desk, start: datetime | None, end: datetime | None, rounds: int
 
 
 def _not_open(desk: Desk, wall: datetime) -> Planned:
-    """The stated time is no slot: say so, and offer that day's open ones, else the next."""
+    """The stated time is no slot: say so, and offer that day's open ones, else those of the week after it, else the next."""
     lead = (desk.fact("leasing.not_open", desk.snapshot.matter, 0, slot=_iso(wall)),)
     that_day = desk.prop.open_slots(desk.now, desk.snapshot.taken, days=1, start=wall)
     near = sorted(that_day, key=lambda open_wall: abs(open_wall - wall))[:MOST_OFFERS]
     if near:
         return _offer(desk, min(near), max(near), desk.snapshot.rounds, lead)
+    week = datetime.combine(wall.date() + timedelta(days=6), time.max)
+    if desk.prop.open_slots(desk.now, desk.snapshot.taken, days=7, start=wall):
+        return _offer(desk, datetime.combine(wall.date(), time.min), week, desk.snapshot.rounds, lead)
     return _offer(desk, None, None, desk.snapshot.rounds, lead)
 
 
