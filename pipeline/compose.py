@@ -9,6 +9,8 @@ Nothing here sends: `payload` turns a `Passed` into the bytes that are stored, a
 
 from __future__ import annotations
 
+import email
+import email.policy
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
@@ -26,6 +28,8 @@ from pipeline.store import Payload
 
 _MARK = re.compile(r"\{\{\s*(F\d+)\s*\}\}")
 _LOOSE_MARK = re.compile(r"[{}]|\bF\d+\b")
+# Line ends and tabs apart, a control character is no part of a message, and not every database keeps one.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 # Text-message bodies end at 1,600 characters (TX-1); drafts that would pass it are code's sentences alone.
 SMS_LIMIT = 1_600
@@ -90,7 +94,7 @@ async def compose(
         if isinstance(answer, Draft):
             placed = place(answer.text, facts)
             if placed is None:
-                failure = ModelFailure("invalid", "the draft misplaced a fact mark", retryable=False)
+                failure = ModelFailure("invalid", "the draft misplaced a fact mark, or holds control characters", retryable=False)
             else:
                 segments = (*opening, *placed)
                 verdict = gate(outgoing(segments, plan, setting))
@@ -115,7 +119,7 @@ async def compose(
 
 
 def place(draft: str, facts: Sequence[Sequence[Segment]]) -> tuple[Segment, ...] | None:
-    """The draft with each fact in the place of its mark; None unless every mark stands exactly once and nothing else is one."""
+    """The draft with each fact in the place of its mark; None unless every mark stands exactly once and the rest is plain writing."""
     segments: list[Segment] = []
     seen: set[str] = set()
     at = 0
@@ -130,7 +134,8 @@ def place(draft: str, facts: Sequence[Sequence[Segment]]) -> tuple[Segment, ...]
         at = mark.end()
     if at < len(draft):
         segments.append(Prose(draft[at:]))
-    if len(seen) != len(facts) or any(_LOOSE_MARK.search(s.text) for s in segments if isinstance(s, Prose)):
+    prose = [segment.text for segment in segments if isinstance(segment, Prose)]
+    if len(seen) != len(facts) or any(_LOOSE_MARK.search(text) or _CONTROL.search(text) for text in prose):
         return None
     return tuple(segments)
 
@@ -173,10 +178,26 @@ def holding(name: str, locale: str, setting: Setting, prop: Property, templates:
 def payload(passed: Passed, data: bytes | None = None, message_id: str | None = None) -> Payload:
     """The bytes that carry a passed string: its UTF-8 for texts, a whole MIME message around it for mails (`data`).
 
-    Raises ValueError where `data` does not hold the string: nothing else than what passed may travel.
+    Raises ValueError where a reader of `data` would read anything else than the string: nothing else than what passed may travel.
     """
+    if data is not None and not _carries(data, passed.text):
+        raise ValueError("the mail does not carry the string that passed, and that alone")
     body = passed.text.encode() if data is None else data
     return Payload(body, hashlib.sha256(body).hexdigest(), passed.text, message_id)
+
+
+def _carries(mail: bytes, text: str) -> bool:
+    """Whether the one text of a mail is `text`, line ends and the last line's end apart. Read with the standard parser, not with our own."""
+    parts = [part for part in email.message_from_bytes(mail, policy=email.policy.default).walk() if not part.is_multipart()]
+    kinds = sorted(part.get_content_type() for part in parts)
+    if kinds not in (["text/plain"], ["text/calendar", "text/plain"]):
+        return False
+    words = next(part for part in parts if part.get_content_type() == "text/plain").get_content()
+    return _unix(str(words)) == _unix(text)
+
+
+def _unix(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
 
 
 def verdict_json(verdict: Verdict) -> dict[str, Any]:

@@ -14,9 +14,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pipeline.compose import payload
-from pipeline.core.gate import Outgoing, Passed, gate
+from pipeline.core.gate import Outgoing, Passed, RecordState, Secret, gate
 from pipeline.core.mail import automail
 from pipeline.core.mail.lead import Lead, parse_lead
+from pipeline.core.plan import Plan
 from pipeline.core.property import Property
 from pipeline.core.segments import Prose
 from pipeline.ports import Ids
@@ -129,7 +130,18 @@ def subject(row: PromisedRow, prop: Property) -> str:
 
 
 def _passes(line: str, row: PromisedRow) -> bool:
-    return gate(Outgoing((Prose(line),), row.locale, "email", purpose=row.purpose, committing=True)).passed is not None
+    """A subject goes through the gate like a body: with the record that the mail speaks of, and with everything that must not leave (IN-3, IN-5)."""
+    outgoing = Outgoing(
+        (Prose(line),),
+        row.locale,
+        "email",
+        purpose=row.purpose,
+        committing=True,
+        record=RecordState(Plan.from_json(row.plan).record_state or row.tour_state),
+        before=row.released,
+        secrets=tuple(Secret(kind, value) for kind, value in row.secrets),
+    )
+    return gate(outgoing).passed is not None
 
 
 def _lead(mail: InboundMail, prop: Property, now: datetime) -> Lead | None:
