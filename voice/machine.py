@@ -13,7 +13,7 @@ what was cut or held back waits only while the caller speaks or the transcriber 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -360,8 +360,8 @@ class Machine:
         if self._caller or self._hear_by is not None:
             self._held = reply
             return stopped
-        owed = [piece for piece in self._owed if piece not in reply.pieces]
-        records = reply.read_back | (self._owed_records if owed else frozenset())
+        owed = _new(self._owed, reply.pieces)
+        records = reply.read_back | self._owed_records
         self._owed, self._owed_records = [], frozenset()
         commands = stopped + self._speak((*owed, *reply.pieces), reply.turn, records, now)
         if reply.ends_call:
@@ -472,8 +472,8 @@ class Machine:
             # It was not heard: the records count only when its facts are heard with the next reply.
             self._owed_records |= reply.read_back
         stated = cut.piece.facts and cut.reply > 0
-        if (stated or cut.piece.text in self._opening) and cut.piece not in self._owed:
-            self._owed.append(cut.piece)
+        if stated or cut.piece.text in self._opening:
+            self._owed += _new([cut.piece], self._owed)
 
     def _forget(self) -> None:
         """Facts that are owed are not true any more."""
@@ -485,9 +485,15 @@ class Machine:
         if reply.changes:
             self._forget()
         facts = [piece for piece in reply.pieces if piece.facts]
-        self._owed += [piece for piece in facts if piece not in self._owed]
+        self._owed += _new(facts, self._owed)
         if facts:
             self._owed_records |= reply.read_back
+
+
+def _new(pieces: Sequence[Piece], said: Sequence[Piece]) -> list[Piece]:
+    """Sentences that do not stand among the others; the same words, gated again, are the same sentence."""
+    texts = {piece.text for piece in said}
+    return [piece for piece in pieces if piece.text not in texts]
 
 
 def _reached(cuts: list[Cut]) -> list[Command]:

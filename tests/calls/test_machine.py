@@ -186,6 +186,18 @@ def test_words_of_the_caller_put_the_unheard_fact_in_front_of_the_next_reply() -
     assert scene.machine.heard_records == {"r1"}
 
 
+def test_a_reply_that_says_the_same_again_says_it_once() -> None:
+    """A sentence that is owed and stands in the next reply as well, gated anew, is spoken once and counts."""
+    scene = interrupted()
+    scene.feed(m.SpeechEnded())
+    scene.feed(m.Heard("What was that?"))
+    at = len(scene.log)
+    scene.reply(piece.__wrapped__(READ_BACK.text, "r1"), RIGHT)
+    assert scene.spoken(at) == [READ_BACK.text, RIGHT.text]
+    scene.play_out()
+    assert scene.machine.heard_records == {"r1"}
+
+
 def test_a_reply_that_changes_the_record_takes_the_unheard_fact_s_place() -> None:
     """What is not true any more is not said any more (IN-11)."""
     scene = interrupted()

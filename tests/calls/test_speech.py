@@ -34,8 +34,7 @@ def composed(*segments: Segment, where: Setting | None = None) -> Composed:
 
 
 WORDS = st.sampled_from(
-    ["Thank you", "for calling", "St.", "e.g.", "¿Le parece", "¡Claro", "bien", "No.", "Yes!", "Really?", "…", '"Sure."', "(Yes.)"]
-    + ["\n", "  ", ". ", "3.5", ""]
+    ["Thank you", "for calling", "St.", "e.g.", "¿Le parece", "¡Claro", "No.", "Really?", "…", '"Sure."', "(Yes.)", "\n", "  ", ". ", "3.5", ""]
 )
 PROSE = st.lists(WORDS, max_size=8).map(lambda words: Prose(" ".join(words)))
 FACTS = st.sampled_from(["Monday, July 20. At 11 a.m.", "the 20th at 3", "A. B. C.", "Is it 5?"]).map(fact)
