@@ -24,7 +24,7 @@ _MORSE: Final = {
 }  # fmt: skip
 _BRAILLE: Final = str.maketrans("⠁⠃⠉⠙⠑⠋⠛⠓⠊⠚", "1234567890", "⠼")
 _MAX_RUNS: Final = 5  # of one kind in one text
-_WIDTH: Final = 4  # digits of a code that begins with zero
+_WIDTHS: Final = (4, 5, 6)  # digits of codes that begin with zeros
 _MARKS: Final = frozenset("&<%\\([{|=_⠼⠁⠃⠉⠙⠑⠋⠛⠓⠊⠚")
 _TAG: Final = re.compile(r"</?[A-Za-z][^<>]{0,80}>")
 _ESCAPE: Final = re.compile(r"(?:\\u\{?|U\+|\\x|&#x)([0-9A-Fa-f]{2,6})\}?;?")
@@ -76,13 +76,13 @@ def _numbers(text: str) -> Iterator[str]:
     """Characters by their numbers, and values in base two or sixteen."""
     yield " . ".join(_hex(re.sub(r"0x|[^0-9A-Fa-f]", "", run)) for run in _HEX_RUN.findall(text))
     yield " . ".join(map(_hex, _HEX_WORD.findall(text)))
-    yield " . ".join(padded(int(word, 16)) for word in _HEX_VALUE.findall(text))
+    yield " . ".join(_padded(int(word, 16)) for word in _HEX_VALUE.findall(text))
     yield " . ".join(
         "".join(chr(int(number)) for number in re.findall(r"\d+", run)) for run in _ASCII_RUN.findall(text)
     )
     for match in list(_BINARY_RUN.finditer(text))[:_MAX_RUNS]:
         groups = re.findall(r"[01]+", match.group())
-        yield " ".join(padded(int(group, 2)) for group in groups if len(group) <= 40)
+        yield " ".join(_padded(int(group, 2)) for group in groups if len(group) <= 40)
         joined = "".join(groups)
         if len(joined) % 8 == 0:
             yield "".join(chr(int(joined[i : i + 8], 2)) for i in range(0, len(joined), 8))
@@ -92,9 +92,9 @@ def _numbers(text: str) -> Iterator[str]:
         yield _ESCAPE.sub(lambda match: _char(match[1]), text)
 
 
-def padded(value: int) -> str:
-    """A number as a code would be written: codes may begin with zero."""
-    return str(value).zfill(_WIDTH)
+def _padded(value: int) -> str:
+    """A number as the codes that it could be: codes may begin with zeros."""
+    return " or ".join(str(value).zfill(width) for width in _WIDTHS)
 
 
 def _char(digits: str) -> str:

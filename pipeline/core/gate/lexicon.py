@@ -22,6 +22,7 @@ All supported locales are read together: a Spanish promise in an English reply i
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -62,6 +63,22 @@ Part: TypeAlias = str | tuple[Sequence[str], str]
 "?" anything, "$" the end of the sentence."""
 
 
+class Expression:
+    """Patterns as one regular expression over a token line, compiled when it is needed for the first time."""
+
+    __slots__ = ("_choices", "_compiled")
+
+    def __init__(self, choices: Sequence[Sequence[Part]]) -> None:
+        self._choices = choices
+        self._compiled: re.Pattern[str] | None = None
+
+    def finditer(self, line: str, low: int = 0, high: int = sys.maxsize) -> Iterator[re.Match[str]]:
+        """Where one of the patterns stands in `line[low:high]`."""
+        if self._compiled is None:
+            self._compiled = re.compile("|".join(f"(?:{_source(parts)})" for parts in self._choices))
+        return self._compiled.finditer(line, low, high)
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One rule. id is what a finding reports; asking: only a question claims it; audience None: everybody; unrecorded: it is a claim even
@@ -70,8 +87,8 @@ class Rule:
     claim_class: str
     id: str
     spare: frozenset[str]
-    unless: re.Pattern[str] | None
-    apart: re.Pattern[str] | None
+    unless: Expression | None
+    apart: Expression | None
     asking: bool
     audience: str | None
     unrecorded: bool
@@ -81,17 +98,10 @@ class Rule:
 class Pattern:
     """A pattern that is compiled when a text has all the words that it cannot do without: most never are."""
 
-    __slots__ = ("_compiled", "_parts", "needs", "rule")
+    __slots__ = ("expression", "needs", "rule")
 
     def __init__(self, parts: Sequence[Part], needs: Sequence[frozenset[str]], rule: Rule) -> None:
-        self._parts, self.needs, self.rule = parts, tuple(needs), rule
-        self._compiled: re.Pattern[str] | None = None
-
-    def finditer(self, line: str) -> Iterator[re.Match[str]]:
-        """Where the pattern stands in a token line."""
-        if self._compiled is None:
-            self._compiled = re.compile(_source(self._parts))
-        return self._compiled.finditer(line)
+        self.expression, self.needs, self.rule = Expression([parts]), tuple(needs), rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +215,7 @@ class Lexicon:
                     found.add(pattern)
         for pattern in found:
             if applies(pattern.rule):
-                for match in pattern.finditer(words.line):
+                for match in pattern.expression.finditer(words.line):
                     if not self._spared(words, pattern.rule, match.start(), match.end()):
                         yield Mention(pattern.rule, *words.place(match.start(), match.end()))
                         break
@@ -215,7 +225,7 @@ class Lexicon:
         low, high = _sentence(line, start, end)
         if rule.asking and line[high - 2 : high] != "? ":
             return True
-        if rule.unless is not None and rule.unless.search(line, low, high):
+        if rule.unless is not None and any(rule.unless.finditer(line, low, high)):
             return True
         if rule.apart is not None and any(
             m.start() < end and start < m.end() for m in rule.apart.finditer(line, low, high)
@@ -374,10 +384,10 @@ class _Reader:
             undated=item.get("undated", False),
         )
 
-    def _any(self, item: Mapping[str, Any], name: str) -> re.Pattern[str] | None:
+    def _any(self, item: Mapping[str, Any], name: str) -> Expression | None:
         """What makes the mentions of a rule harmless, in any language: some of its words are the same in several."""
         found = self.harmless[item["class"], item["id"], name]
-        return re.compile("|".join(f"(?:{_source(parts)})" for parts in found)) if found else None
+        return Expression(found) if found else None
 
     def _parts(self, text: str) -> list[Part]:
         parts: list[Part] = [] if text.startswith("^") else ["(?<= )"]

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from pipeline.core.gate.decoders import padded
 from pipeline.core.gate.folding import fold
 from pipeline.core.gate.lexicon import locale_files
 from pipeline.core.gate.spelling import Spelling
@@ -65,10 +64,11 @@ def riddle(spelling: Spelling, wanted: Targets) -> str | None:
 
 
 def _rebased(spelling: Spelling, wanted: Targets, numeric: set[str]) -> bool:
+    goals = {int(value) for value in numeric}
     for word in re.findall(r"[0-9A-Za-z]{2,40}", spelling.plain):
         for base in (16, 8, 36, 2, 12):
             try:
-                if padded(int(word, base)) in numeric:
+                if int(word, base) in goals:
                     return True
             except ValueError:
                 continue
