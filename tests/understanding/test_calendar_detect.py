@@ -30,6 +30,8 @@ FOUND = {
         "on august twenty ninth at two in the afternoon please": ["august twenty ninth", "two in the afternoon"],
         "move in May 5, visit in May": ["May 5", "May"],
         "would 5 may work": ["5 may"],
+        "I moved you to ten forty five, one moment.": ["ten forty five"],
+        "Back in 1/2 hour.": ["1/2 hour"],
         "2026-08-24T10:00 it is": ["2026-08-24", "10:00"],
         "Tomorrow's fine; tonight's not.": ["Tomorrow", "tonight"],
     },

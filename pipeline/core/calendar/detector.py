@@ -232,7 +232,11 @@ class _Text:
                 return not self._unsure(item) or (item.after == "at" and self._free(item.end))
             case "loose":
                 beside = _has(side, "part", "half", "day_part")
-                return (item.after == "at" and self._free(item.end)) or (beside and not self._unsure(item))
+                return (
+                    (item.after == "at" and self._free(item.end))
+                    or (beside and not self._unsure(item))
+                    or self._told_apart(item)
+                )
             case "number":
                 return self._hour(item, side)
             case "weekday" | "day_part":
@@ -242,7 +246,7 @@ class _Text:
             case "period":
                 return self._period(item, side)
             case "vague":
-                return item.value.rule in _SPEAKING_VAGUE
+                return item.value.rule in _SPEAKING_VAGUE or self._apart(item)
         return False
 
     def _hour(self, item: Item, side: Side) -> bool:
@@ -329,6 +333,22 @@ class _Text:
         if key in self.counted or key[0] in "#?/.":
             return False
         return key in self.book.words["onward"] or bool(self.sentences.items(end) or self.sentences.links(end))
+
+    def _ends_here(self, end: int) -> bool:
+        return end >= len(self.tokens) or self._stop_after(end)
+
+    def _apart(self, item: Item) -> bool:
+        """Whether vague words that tell a time only by themselves stand between stops."""
+        if item.value.rule == "hour_on_day":
+            return self._ends_here(item.end)
+        begins = item.start == 0 or self._stop_after(item.start)
+        return item.value.rule == "apart_length" and begins and self._ends_here(item.end)
+
+    def _told_apart(self, item: Item) -> bool:
+        """Whether a spoken clock ("ten forty five") stands between a linking word and a stop."""
+        spoken = all(token.key[0] != "#" for token in self.tokens[item.start : item.end])
+        linked = item.start > 0 and any(end == item.start for end, _ in self.sentences.links(item.start - 1))
+        return spoken and linked and self._ends_here(item.end)
 
     def _stop_after(self, end: int) -> bool:
         return any(sign in _STOPS for sign in self._between(end))

@@ -252,6 +252,12 @@ def _quarter_hour() -> Span:
     return Span(minutes=15)
 
 
+def _hour_parts(part: Token, whole: Token) -> Span | None:
+    """A half or some quarters of an hour, in digits."""
+    known = whole.value in (2, 4) and 0 < part.value < whole.value
+    return Span(minutes=60 * part.value // whole.value) if known else None
+
+
 def _hour_and_half() -> Span:
     return Span(minutes=90)
 
@@ -614,6 +620,7 @@ PHRASES: dict[str, dict[str, Meaning]] = {
         "half_more": Meaning(_half_more, ("n", "unit")),
         "half_hour": Meaning(_half_hour, ()),
         "quarter_hour": Meaning(_quarter_hour, ()),
+        "hour_parts": Meaning(_hour_parts, ("part", "whole")),
         "hour_and_half": Meaning(_hour_and_half, ()),
         "three_quarter_hour": Meaning(_three_quarter_hour, ()),
     },
