@@ -110,9 +110,13 @@ class AnthropicReader:
         self.model = model
         self.features = known_features(model)
         self._calls = _Calls(client, read_seconds)
-        self._system = _system("reading.md", abilities)
+        self._system = _cached("reading.md", abilities)
         self._domains = tuple(domains or ())
         self._schema = reading_schema(domains)
+        tool = {"name": TOOL, "description": "Records what the new text says.", "strict": True, "input_schema": self._schema}
+        self._tools = Written([tool])
+        output = {"format": {"type": "json_schema", "schema": self._schema}}
+        self._outputs = {False: Written(output), True: Written(output | _LOW)}
 
     async def read(self, request: ReadRequest, budget: float) -> Reading | ModelFailure:
         """The reading of `request.text`, or why there is none; `budget` is seconds in all."""
@@ -138,16 +142,9 @@ class AnthropicReader:
     def _request(self, message: str, features: Features) -> Body:
         body = _request(self.model, self._system, message)
         if features.forced_tool:
-            tool = {
-                "name": TOOL,
-                "description": "Records what the new text says.",
-                "strict": True,
-                "input_schema": self._schema,
-            }
             choice = {"type": "tool", "name": TOOL, "disable_parallel_tool_use": True}
-            return body | {"max_tokens": 2000, "tools": [tool], "tool_choice": choice}
-        output = {"format": {"type": "json_schema", "schema": self._schema}}
-        return body | {"max_tokens": 4000, "output_config": output | ({"effort": "low"} if features.effort else {})}
+            return body | {"max_tokens": 2000, "tools": self._tools, "tool_choice": choice}
+        return body | {"max_tokens": 4000, "output_config": self._outputs[features.effort]}
 
     def _from_tool(self, message: Message) -> Reading | ModelFailure:
         blocks = _blocks(message, "tool_use", "tool_use")
@@ -180,7 +177,7 @@ class AnthropicDrafter:
         self.model = model
         self.features = known_features(model)
         self._calls = _Calls(client, read_seconds)
-        self._system = _system("drafting.md", abilities)
+        self._system = _cached("drafting.md", abilities)
 
     async def draft(self, request: DraftRequest, budget: float) -> Draft | ModelFailure:
         """The complete draft for `request`, or why there is none; `budget` is seconds in all."""
@@ -198,7 +195,7 @@ class AnthropicDrafter:
     async def _ask(self, message: str, features: Features, budget: float) -> Draft | ModelFailure:
         body = _request(self.model, self._system, message) | {"max_tokens": 2000}  # thinking counts in it
         return await self._calls.ask(
-            body | ({"output_config": {"effort": "low"}} if features.effort else {}), _draft, budget
+            body | ({"output_config": _LOW} if features.effort else {}), _draft, budget
         )
 
 
@@ -214,11 +211,31 @@ def _system(name: str, abilities: str) -> str:
     return (_PROMPTS / name).read_text(encoding="utf-8").replace("[[ABILITIES]]", abilities.strip()).strip()
 
 
-def _request(model: str, system: str, message: str) -> Body:
-    cached = {"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}
+_LOW: Body = {"effort": "low"}
+
+
+class Written:
+    """A constant part of a request, written as JSON once: schema and prompt are some thirty times as long as what changes."""
+
+    def __init__(self, value: Any) -> None:
+        self.json = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def written(body: Body) -> bytes:
+    """A request as bytes."""
+    parts = (f"{json.dumps(key)}:{(value if isinstance(value, Written) else Written(value)).json}" for key, value in body.items())
+    return f"{{{','.join(parts)}}}".encode()
+
+
+def _cached(name: str, abilities: str) -> Written:
+    """The system prompt, marked to be cached by the service."""
+    return Written([{"type": "text", "text": _system(name, abilities), "cache_control": {"type": "ephemeral"}}])
+
+
+def _request(model: str, system: Written, message: str) -> Body:
     return {
         "model": model,
-        "system": [cached],
+        "system": system,
         "messages": [{"role": "user", "content": [{"type": "text", "text": message}]}],
     }
 
@@ -371,11 +388,19 @@ class _Calls:
         """One attempt, and how long to wait before another one."""
         try:
             async with asyncio.timeout(seconds):
-                return take(await self.client.messages.create(**body, timeout=self.timeout(seconds))), 0.0
+                return take(await self._create(body, seconds)), 0.0
         except TimeoutError:
             return _failed("timeout", f"no answer within {seconds:.1f} s"), 0.0
         except Exception as error:  # whatever client or transport raises becomes a value (UN-10)
             return failure_of(error), _pause(error)
+
+    async def _create(self, body: Body, seconds: float) -> Message:
+        """`messages.create` with a body that is bytes already: the client copies, checks and writes a whole schema anew for every call."""
+        from anthropic.types import Message
+
+        return await self.client.post(
+            "/v1/messages", content=written(body), options={"timeout": self.timeout(seconds)}, cast_to=Message
+        )
 
     def timeout(self, seconds: float) -> Any:
         """The client's own time-outs: connecting is cut early, so that time for a second attempt is left."""

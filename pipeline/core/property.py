@@ -6,9 +6,10 @@ derived through the property's IANA zone, so that days with a shift of the clock
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -51,11 +52,7 @@ class Property:
 
     def instant(self, wall: datetime) -> datetime | None:
         """UTC of a naive wall time; None where that minute does not exist or exists twice."""
-        first = wall.replace(tzinfo=self.zone, fold=0)
-        second = wall.replace(tzinfo=self.zone, fold=1)
-        if first.utcoffset() != second.utcoffset():
-            return None
-        return first.astimezone(UTC)
+        return _instant(self.zone, wall)
 
     def open_at(self, wall: datetime) -> bool:
         """Whether a tour that starts then ends inside the office hours of that day."""
@@ -69,7 +66,7 @@ class Property:
 
     def slot_key(self, starts_at: datetime) -> str:
         """The name under which seats of a slot are held."""
-        return f"{self.id}|{starts_at.astimezone(UTC):%Y-%m-%dT%H:%MZ}"
+        return _slot_key(self.id, starts_at)
 
     def bookable(
         self, wall: datetime, now: datetime, taken: Mapping[str, int], mine: frozenset[str] = frozenset()
@@ -78,12 +75,16 @@ class Property:
 
         `mine` are slot keys that this person already holds; they count as free.
         """
+        return self.open_at(wall) and self._on_grid(wall) and self._free(wall, now, taken, mine)
+
+    def _free(self, wall: datetime, now: datetime, taken: Mapping[str, int], mine: frozenset[str] = frozenset()) -> bool:
+        """After the notice, within the horizon, with a free seat."""
         starts_at = self.instant(wall)
-        if starts_at is None or not self.open_at(wall) or not self._on_grid(wall):
+        if starts_at is None:
             return False
         if not now + timedelta(minutes=self.notice_minutes) <= starts_at <= now + timedelta(days=self.horizon_days):
             return False
-        key = self.slot_key(starts_at)
+        key = _slot_key(self.id, starts_at)
         return key in mine or taken.get(key, 0) < self.capacity
 
     def open_slots(
@@ -91,16 +92,17 @@ class Property:
     ) -> tuple[datetime, ...]:
         """Naive wall times of all bookable slots of the next `days` days, or from the local day of `start` on."""
         first = (start or self.local(now)).date()
-        found = []
-        for offset in range(days):
-            day = first + timedelta(days=offset)
-            for opens, closes in self.office_hours.get(DAYS[day.weekday()], ()):
-                wall = datetime.combine(day, opens)
-                while wall + timedelta(minutes=self.slot_minutes) <= datetime.combine(day, closes):
-                    if self.bookable(wall, now, taken):
-                        found.append(wall)
-                    wall += timedelta(minutes=self.slot_minutes)
-        return tuple(found)
+        walls = (wall for offset in range(days) for wall in self._grid(first + timedelta(days=offset)))
+        return tuple(wall for wall in walls if self._free(wall, now, taken))
+
+    def _grid(self, day: date) -> Iterator[datetime]:
+        """The starts of a day's slots, which are on the grid and open by the way they are made."""
+        step = timedelta(minutes=self.slot_minutes)
+        for opens, closes in () if day in self.closures else self.office_hours.get(DAYS[day.weekday()], ()):
+            wall, last = datetime.combine(day, opens), datetime.combine(day, closes) - step
+            while wall <= last:
+                yield wall
+                wall += step
 
     def _on_grid(self, wall: datetime) -> bool:
         return any(
@@ -108,3 +110,15 @@ class Property:
             and (wall - datetime.combine(wall.date(), opens)) % timedelta(minutes=self.slot_minutes) == timedelta()
             for opens, closes in self.office_hours.get(DAYS[wall.weekday()], ())
         )
+
+
+@lru_cache(maxsize=8192)
+def _instant(zone: ZoneInfo, wall: datetime) -> datetime | None:
+    """Pure, and asked for every slot of a week on every turn."""
+    first, second = wall.replace(tzinfo=zone, fold=0), wall.replace(tzinfo=zone, fold=1)
+    return first.astimezone(UTC) if first.utcoffset() == second.utcoffset() else None
+
+
+@lru_cache(maxsize=8192)
+def _slot_key(property_id: str, starts_at: datetime) -> str:
+    return f"{property_id}|{starts_at.astimezone(UTC):%Y-%m-%dT%H:%MZ}"
