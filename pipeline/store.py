@@ -221,6 +221,9 @@ class Store(Protocol):
     def accept(self, tx: Tx, arrival: Arrival) -> Arrived:
         """Writes the inbound row once; resolves conversation and person; joins an open turn of the conversation or opens one.
 
+        A person is one exact address at one property, a phone being one for calls and texts. A call is a conversation of its own; a mail that answers a
+        known Message-ID joins that conversation, with its own sender's person and turn; else the open one of (property, channel, address).
+
         Bumps the conversation's epoch, so that a decision in flight comes too late and restarts with both texts (TX-4).
         """
         ...
@@ -296,7 +299,7 @@ class Store(Protocol):
         ...
 
     def begin_attempt(self, tx: Tx, lease: IntentLease, attempt: str) -> Attempt | None:
-        """leased → sending with an attempt row, fenced; None where the lease or the intent is gone (superseded)."""
+        """leased → sending with an attempt row, fenced; None where the lease or the intent is gone, or owner, suppression or switches have moved."""
         ...
 
     def block(self, tx: Tx, lease: IntentLease, reason: str, not_before: datetime | None) -> None:
@@ -304,11 +307,14 @@ class Store(Protocol):
         ...
 
     def finish_attempt(self, tx: Tx, attempt: Attempt, outcome: SendOutcome, retry_at: datetime | None) -> None:
-        """Writes what the provider said. NotSent and retryable go back to composed at `retry_at`; MaybeSent becomes unknown (SR-3, SR-6)."""
+        """Writes what the provider said. NotSent and retryable go back to composed at `retry_at`; MaybeSent becomes unknown (SR-3, SR-6).
+
+        What has failed for good (fatal, or no `retry_at`) has a review case; an opt-out suppresses the address.
+        """
         ...
 
     def unresolved(self, tx: Tx, limit: int) -> list[Sending]:
-        """`sending` whose lease ran out and `unknown` ones that are due to be asked about."""
+        """`sending` whose lease ran out (they are `unknown` from here on) and `unknown` ones that are due; each is the caller's for 30 s."""
         ...
 
     def resolve(self, tx: Tx, attempt: Attempt, found: FindOutcome, ask_again_at: datetime, give_up_at: datetime) -> None:
@@ -316,7 +322,7 @@ class Store(Protocol):
         ...
 
     def undelivered_since(self, tx: Tx, before: datetime, limit: int) -> list[Sending]:
-        """Accepted, no evidence of arrival, not asked lately (SR-4)."""
+        """Accepted, no evidence of arrival, not asked lately (SR-4); asked again after 1, 2, 4 … minutes, at most an hour."""
         ...
 
     def delivery(self, tx: Tx, event: Delivery) -> bool:
