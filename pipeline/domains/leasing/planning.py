@@ -8,7 +8,7 @@ for another moves it (IN-4); every outcome has at least one sentence made by cod
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 
 from pipeline.core.calendar import CalendarValue
@@ -25,6 +25,7 @@ from pipeline.domains.leasing.parts import part_of, within
 
 MOST_OFFERS = 3
 NOT_OPEN = frozenset({"not_bookable", "outside_hours", "closed_day", "in_the_past", "beyond_the_horizon", "clock_shifts"})
+_DAY_ALONE = frozenset({"no_day", "no_words_for_a_visit"})  # what may speak against a time without its day, and nothing else
 PROPOSED_FOR = timedelta(hours=24)  # PR-7
 BEFORE_START = timedelta(hours=2)
 
@@ -86,9 +87,13 @@ class Desk:
 def plan(decided: Decided, desk: Desk) -> Planned:
     """Commands and sentences for one decision. `review` and `none` are not leasing's: ValueError."""
     if decided.decision is Outcome.ASK:
-        return _ask(decided, desk)
+        return _instead(_ask(decided, desk), desk)
     if decided.decision is not Outcome.PROCEED or decided.action is None:
         raise ValueError(f"leasing plans nothing for {decided.decision}")
+    return _instead(_changed(decided, desk), desk)
+
+
+def _changed(decided: Decided, desk: Desk) -> Planned:
     match decided.action:
         case Action.DECLINE:
             return Planned("offer_declined", (desk.fact("leasing.declined", desk.snapshot.matter, 0),), Ending.ASKED, True)
@@ -105,7 +110,14 @@ def plan(decided: Decided, desk: Desk) -> Planned:
 def availability(desk: Desk, decided: Decided | None = None) -> Planned:
     """Offers of the next days, or of the day and hours that the words named (DM-1)."""
     start, end = _window(decided) if decided else (None, None)
-    return _offer(desk, start, end, rounds=desk.snapshot.rounds)
+    return _instead(_offer(desk, start, end, rounds=desk.snapshot.rounds), desk)
+
+
+def _instead(planned: Planned, desk: Desk) -> Planned:
+    """New offers and changes take the place of all offers before: a bare yes is to what was asked last, "the second" is of a whole list."""
+    if planned.offers or planned.changes:
+        return replace(planned, used_offers=tuple(offer.id for offer in desk.snapshot.offers))
+    return planned
 
 
 def standing(desk: Desk) -> tuple[FactSource, ...]:
@@ -305,21 +317,23 @@ def _ask(decided: Decided, desk: Desk) -> Planned:
         return _question(desk, "ask_days", fact, rounds)
     day = decided.date or (days[0] if len(days) == 1 else None)
     if about is About.TIME and day is not None:
-        offered = _offer(desk, datetime.combine(day, time.min), datetime.combine(day, time.max), rounds)
+        asked = desk.snapshot.rounds if set(decided.reasons) == {"no_time"} else rounds  # times for a day that was named are no doubt about it
+        offered = _offer(desk, datetime.combine(day, time.min), datetime.combine(day, time.max), asked)
         if offered.offers:
             return offered
     at = _same_day(decided, desk)
     if at is not None:
-        return _offer(desk, at, at, rounds) if desk.bookable(at) else _not_open(desk, at)
+        return _offer(desk, at, at, desk.snapshot.rounds) if desk.bookable(at) else _not_open(desk, at)
     if about is About.TIME and day is None:
         return _question(desk, "ask_any_time", desk.fact("leasing.ask_any_time", desk.snapshot.matter, 0), rounds)
     return _question(desk, "ask_day", desk.fact("leasing.ask_any_time", desk.snapshot.matter, 0), rounds)
 
 
 def _same_day(decided: Decided, desk: Desk) -> datetime | None:
-    """A time alone, in answer to offers that all lie on one day, is asked about on that day; it commits nothing (UN-5)."""
-    days = {desk.wall(offer.starts_at).date() for offer in desk.snapshot.offers}
-    if decided.time is None or decided.date is not None or len(days) != 1 or set(decided.reasons) - {"no_day", "no_words_for_a_visit"}:
+    """A time alone, where all that was offered, or the live tour, lies on one day: it is offered on that day and commits nothing (UN-5)."""
+    tours = [tour.starts_at for tour in desk.snapshot.tours if tour.starts_at is not None]
+    days = {desk.wall(at).date() for at in [offer.starts_at for offer in desk.snapshot.offers] or tours}
+    if decided.time is None or decided.date is not None or len(days) != 1 or set(decided.reasons) - _DAY_ALONE:
         return None
     return datetime.combine(days.pop(), decided.time)
 
@@ -329,7 +343,7 @@ def _restate(decided: Decided, desk: Desk) -> Planned | None:
     rounds = desk.snapshot.rounds + 1
     offer = next((offer for offer in desk.snapshot.offers if offer.id == decided.record), None)
     if offer is not None and desk.bookable(desk.wall(offer.starts_at)):
-        return _offer(desk, desk.wall(offer.starts_at), desk.wall(offer.starts_at), rounds)
+        return _offer(desk, desk.wall(offer.starts_at), desk.wall(offer.starts_at), desk.snapshot.rounds)
     walls = [wall for wall in map(_wall_of, decided.candidates) if wall is not None]
     if not walls and decided.date and decided.time:
         walls = [datetime.combine(decided.date, decided.time)]
@@ -378,9 +392,9 @@ def _offer(desk: Desk, start: datetime | None, end: datetime | None, rounds: int
         return Planned(
             "no_slots", (*lead, desk.fact("leasing.no_slots", desk.snapshot.matter, 0)), Ending.ASKED, True, rounds + 1
         )
-    offers = tuple(_sign(desk, number, wall) for number, wall in enumerate(chosen, 1))
+    offers = _sign(desk, chosen)
     fact = desk.fact("leasing.offered", desk.snapshot.matter, 0, slots=[_iso(wall) for wall in chosen])
-    return Planned("slots_offered", (*lead, fact), Ending.ASKED, True, rounds, offers=tuple(o for o in offers if o is not None))
+    return Planned("slots_offered", (*lead, fact), Ending.ASKED, True, rounds, offers=offers)
 
 
 def _not_open(desk: Desk, wall: datetime) -> Planned:
@@ -396,12 +410,15 @@ def _not_open(desk: Desk, wall: datetime) -> Planned:
     return _offer(desk, None, None, desk.snapshot.rounds, lead)
 
 
-def _sign(desk: Desk, number: int, wall: datetime) -> NewOffer | None:
-    starts_at = desk.prop.instant(wall)
-    if starts_at is None:
-        return None
-    offer = desk.child(f"offer{number}")
-    expires_at = min(desk.now + desk.offer_valid, starts_at - timedelta(minutes=desk.prop.notice_minutes))
+def _sign(desk: Desk, walls: list[datetime]) -> tuple[NewOffer, ...]:
+    """The offers of one list stand and fall together, so that "the second one" is the same one for as long as it can be said."""
+    starts = [starts_at for starts_at in map(desk.prop.instant, walls) if starts_at is not None]
+    expires_at = min(desk.now + desk.offer_valid, max(starts, default=desk.now) - timedelta(minutes=desk.prop.notice_minutes))
+    return tuple(_signed(desk, f"offer{number}", starts_at, expires_at) for number, starts_at in enumerate(starts, 1))
+
+
+def _signed(desk: Desk, name: str, starts_at: datetime, expires_at: datetime) -> NewOffer:
+    offer = desk.child(name)
     token = sign_offer(desk.key, offer, desk.snapshot.conversation, starts_at, expires_at)
     return NewOffer(offer, starts_at, expires_at, token_digest(token))
 
