@@ -136,9 +136,9 @@ class Bridge:
             await asyncio.wait(self._turns)
         await self._store_said()
 
-    def _lines(self, locale: str) -> dict[str, Piece]:
+    def _lines(self, locale: str) -> dict[str, tuple[Piece, ...]]:
         line = self.desk.engine.line
-        return {name: line(name, locale, self.call.property)[0] for name in ("silence", "goodbye", "late_line", "again")}
+        return {name: line(name, locale, self.call.property) for name in ("silence", "goodbye", "late_line", "again")}
 
     # --- events in -----------------------------------------------------------------------------------------------------------------
 
@@ -294,7 +294,7 @@ class Bridge:
 
     async def _think(self, command: m.Think) -> None:
         # Whatever fails, the caller is answered; a turn that failed promises nothing, so they are asked to say it once more.
-        reply = m.Replied(command.turn, (self.machine.lines["again"],))
+        reply = m.Replied(command.turn, self.machine.lines["again"])
         try:
             spoken = await self.desk.utterance(
                 self.call, command.turn, command.text, command.low_confidence, command.heard, self.locale, m.THINK_MS / 1000

@@ -192,9 +192,9 @@ class _Reply:
 
 @dataclass(slots=True)
 class Machine:
-    """One call. `lines` are gated fixed sentences by name: `silence`, `goodbye`, `late_line`, `again`; `backchannels` are folded words."""
+    """One call. `lines` are gated fixed texts by name: `silence`, `goodbye`, `late_line`, `again`; `backchannels` are folded words."""
 
-    lines: Mapping[str, Piece]
+    lines: Mapping[str, tuple[Piece, ...]]
     backchannels: frozenset[str]
     playback: Playback = field(default_factory=Playback)
     heard_records: frozenset[str] = frozenset()
@@ -272,7 +272,7 @@ class Machine:
         if self._answer_by is not None and now >= self._answer_by:
             # Past the limit (VO-4): a line without facts, and the reply is spoken only if it changed nothing.
             self._answer_by, self._late = None, True
-            commands += self._speak((self.lines["late_line"],), self._turn, frozenset(), now)
+            commands += self._speak(self.lines["late_line"], self._turn, frozenset(), now)
         if self._farewell_over(now):
             return [*commands, *self._end(now), HangUp()]
         return commands + self._silence(now)
@@ -332,7 +332,7 @@ class Machine:
         self._hear_by = None
         if self._cut or self._held is not None or self._thinking is not None or self._caller or self._ends:
             return self._resume(now)
-        return self._speak((self.lines["again"],), self._turn, frozenset(), now)
+        return self._speak(self.lines["again"], self._turn, frozenset(), now)
 
     # --- turns -----------------------------------------------------------------------------------------------------------------------
 
@@ -390,11 +390,11 @@ class Machine:
         self._silences += 1
         if self._silences > MOST_SILENCES:
             return self._part(now)
-        return self._speak((self.lines["silence"],), self._turn, frozenset(), now)
+        return self._speak(self.lines["silence"], self._turn, frozenset(), now)
 
     def _part(self, now: int) -> list[Command]:
         self._ends, self._farewell_at = True, now + FAREWELL_MS
-        return self._speak((self.lines["goodbye"],), self._turn, frozenset(), now)
+        return self._speak(self.lines["goodbye"], self._turn, frozenset(), now)
 
     def _farewell_over(self, now: int) -> bool:
         """Whether the last words were played and nobody answers them, or their time is over. Audio that is on its way is never cut off."""

@@ -9,8 +9,6 @@ from pipeline.core.gate import Outgoing, RecordState, gate
 from pipeline.core.segments import Fact, Prose, Segment
 from pipeline.speech import Piece
 
-LINES = ("silence", "goodbye", "late_line", "again")
-
 
 @cache
 def piece(text: str, record: str | None = None) -> Piece:
@@ -37,7 +35,11 @@ def piece(text: str, record: str | None = None) -> Piece:
 
 
 @cache
-def lines() -> dict[str, Piece]:
+def lines() -> dict[str, tuple[Piece, ...]]:
     """The fixed lines of a call."""
-    texts = ("Are you still there?", "Thank you for calling. Goodbye.", "Let me finish that.", "Could you say it once more?")
-    return dict(zip(LINES, (piece(text) for text in texts), strict=True))
+    return {
+        "silence": (piece("Are you still there?"),),
+        "goodbye": (piece("Thank you for calling."), piece("Goodbye.")),
+        "late_line": (piece("Let me finish that."),),
+        "again": (piece("Sorry, I did not catch that."), piece("Could you say it once more?")),
+    }
