@@ -138,7 +138,7 @@ OTHER_CODES = {
         "The doorman will let you in.",
         "Ring the bell and someone will come down.",
         "The keys are handed over at the office.",
-        "The front door has a new lock.",
+        "The lobby door got a new lock.",
     ),
     "es": (
         "En la alberca no hay código de vestimenta.",
@@ -150,7 +150,7 @@ OTHER_CODES = {
         "El portero le abre.",
         "Toque el timbre y alguien baja.",
         "Las llaves se entregan en la oficina.",
-        "La puerta principal tiene chapa nueva.",
+        "La puerta del patio trae chapa nueva.",
     ),
 }
 

@@ -41,8 +41,8 @@ def test_codes_and_personal_data_are_never_lowered(text: str, claim_class: str) 
 
 def test_confirmation_is_never_lowered_while_the_record_is_proposed() -> None:
     """PROPOSED is never called confirmed, whatever the modes say (PR-5, IN-5)."""
-    assert verdict("Your tour is confirmed.", record=PROPOSED, modes=OBSERVED).passed is None
-    assert verdict("Your tour is confirmed.", record=CONFIRMED, modes=OBSERVED).passed is not None
+    assert verdict("Your tour of the loft is confirmed.", record=PROPOSED, modes=OBSERVED).passed is None
+    assert verdict("Your tour of the loft is confirmed.", record=CONFIRMED, modes=OBSERVED).passed is not None
 
 
 def test_a_fact_names_its_source() -> None:
