@@ -56,6 +56,7 @@ class SmsChannel:
             received_at=now,
             due_at=now + timedelta(seconds=prop.burst_seconds),
             raw=text.body.encode(),
+            automatic=text.sender in (text.recipient, *prop.numbers.values()),  # our own words come back: never answered (TX-2)
         )
 
     def wrap(self, row: PromisedRow, passed: Passed, prop: Property, now: datetime) -> Payload:
@@ -99,7 +100,7 @@ class MailChannel:
             form=_form(lead),
             lineage="machine_derived" if lead is not None and lead.kind in MACHINE_DERIVED else "prospect_stated",
             name=(lead.name if lead is not None else None) or mail.from_name or None,
-            automatic=automatic or not address,
+            automatic=automatic or address.lower() in ("", prop.mail_address.lower()),  # nobody, or ourselves
         )
 
     def wrap(self, row: PromisedRow, passed: Passed, prop: Property, now: datetime) -> Payload:

@@ -12,7 +12,8 @@ from pipeline.core.gate import Outgoing, RecordState, gate
 from pipeline.core.templates import FactSource, Templates
 from pipeline.domains.leasing.parts import part_of, within
 from pipeline.ports import Tx
-from storage.tables import offer
+from scripts.sandbox import messages
+from storage.tables import offer, turn
 from tests.stories.test_texts import CAMELLIA, JACARANDA, say, states
 from tests.support.running import running
 
@@ -136,6 +137,23 @@ async def test_offers_of_one_list_stand_and_fall_together(tmp_path: Path, to: st
         rows = await run.clara.db.read(offered)
         assert len(rows) == 3 and len({expires_at for _, expires_at in rows}) == 1
         assert rows[0][1] == rows[-1][0] - timedelta(minutes=30)
+
+
+async def test_what_comes_from_our_own_addresses_is_never_answered(tmp_path: Path) -> None:
+    """A text from our own number and a mail from our own mailbox end as automatic: no loop begins (TX-2, CO-5)."""
+    ours = "hello@camellia.example"
+    async with running(tmp_path=tmp_path, burst=0.05, CLARA_CHANNELS="sms,email") as run:
+        await messages.send_text(run.world, sender=CAMELLIA, to=CAMELLIA, body="Can I tour on Monday, July 20 at 11 am?")
+        raw = messages.compose(run.world, sender=ours, to=ours, subject="Visit", text="Can I tour on Monday, July 20 at 11 am?")
+        await messages.send_mail(run.world, raw)
+        await run.quiet()
+        assert run.texts(CAMELLIA) == [] and run.mails(ours) == []
+        assert await run.clara.db.read(endings) == ["automatic_mail", "automatic_mail"]
+
+
+def endings(tx: Tx) -> list[str]:
+    """How every turn ended."""
+    return list(tx.conn.execute(sa.select(turn.c.ending)).scalars())
 
 
 def offered(tx: Tx) -> list[tuple[datetime, datetime]]:
