@@ -51,7 +51,7 @@ REACHES = {
 
 # What providers' libraries call their ways out, and the one file of each.
 WAYS_OUT = {
-    "messages": {SMS}, "text_to_speech": {SPEAKER}, "sendmail": {SMTP}, "send_message": {SMTP}, "convert": set(), "say": set(), "play": set(),
+    "messages": {SMS}, "text_to_speech": {SPEAKER}, "protocol": {SMTP}, "sendmail": set(), "send_message": set(), "convert": set(), "say": set(), "play": set(),
     "text_to_dialogue": set(), "conversational_ai": set(), "await_only": set(), "greenlet_spawn": set(), "run_until_complete": set(),
 }  # fmt: skip
 
