@@ -20,7 +20,7 @@ MOST = 500
 def line(event: Mapping[str, Any], *, personal: bool = True) -> str:
     """One event as one line: time, turn, stage, what happened."""
     body = event["body"]
-    shown = body if personal or not event.get("personal") else {key: "•••" for key in body}
+    shown = body if personal or not event.get("personal") else dict.fromkeys(body, "•••")
     said = " ".join(f"{key}={_short(value)}" for key, value in shown.items() if value not in (None, [], {}, ""))
     return f"{event['at']:%H:%M:%S.%f}"[:-3] + f"  {str(event['turn'] or '-')[-12:]:12}  {event['stage']:11} {event['kind']:18} {said}"
 
