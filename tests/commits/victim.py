@@ -1,8 +1,8 @@
 """A process whose children commit one command and are killed, without warning, right before one of its statements.
 
-`python -m tests.commits.victim URL` reads the pickled (instant, command) in hex on its first line, then statement numbers, one a line. For each it
-forks a child, which commits and dies by SIGKILL at that statement, and answers `killed`, or `lived N` where the commit has only N statements. The
-process itself holds no connection, so that a fork is clean.
+`python -m tests.commits.victim URL` reads the pickled (instant, command) in hex on its first line and answers how many statements the commit has, its
+COMMIT included (found out in a transaction that is rolled back, which also compiles them once for all). Each further line is a statement number: it
+forks a child, which commits and dies by SIGKILL at that statement, and answers `killed` or `lived`. No connection is open when it forks.
 """
 
 from __future__ import annotations
@@ -11,48 +11,51 @@ import os
 import pickle
 import signal
 import sys
-from datetime import datetime
+from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
 
-from pipeline.core.commands import Commit
 from pipeline.ports import Tx
-from storage.database import sqlite_engine, sync_url
 from storage.store import SqlStore
-from storage.types import dumps
-from tests.support.databases import SECRET
+from tests.support.databases import SECRET, engine_of
 
 
-def commit_and_die(url: str, now: datetime, command: Commit, statement: int) -> int:
-    """Commits `command`; dies at statement number `statement`, or lives and returns how many there were. The COMMIT itself is the last."""
-    parsed = sync_url(url)
-    lite = parsed.get_backend_name() == "sqlite"
-    engine = sqlite_engine(parsed) if lite else sa.create_engine(parsed, json_serializer=dumps)
+def statements(conn: sa.Connection, work: Callable[[], object], die_at: int | None) -> int:
+    """Runs `work` and counts its statements from BEGIN to COMMIT; dies at number `die_at`."""
     seen = 0
 
     def count(*_: Any) -> None:
         nonlocal seen
         seen += 1
-        if seen == statement:
+        if seen == die_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    with engine.connect() as conn:
-        sa.event.listen(conn, "before_cursor_execute", count)
-        sa.event.listen(conn, "commit", count)
-        with conn.begin():
-            SqlStore(SECRET).commit(Tx(conn, now), command)
+    sa.event.listen(conn, "before_cursor_execute", count)
+    sa.event.listen(conn, "commit", count)
+    with conn.begin() as transaction:
+        work()
+        if die_at is None:
+            transaction.rollback()
     return seen
 
 
 def main(url: str) -> None:
+    engine = engine_of(url)
     now, command = pickle.loads(bytes.fromhex(sys.stdin.readline()))
+
+    def commit(die_at: int | None) -> int:
+        with engine.connect() as conn:
+            return statements(conn, lambda: SqlStore(SECRET).commit(Tx(conn, now), command), die_at)
+
+    print(commit(None) + 1, flush=True)
+    engine.dispose()
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
-            os._exit(commit_and_die(url, now, command, int(line)))
-        status = os.waitpid(child, 0)[1]
-        print("killed" if os.WIFSIGNALED(status) else f"lived {os.waitstatus_to_exitcode(status)}", flush=True)
+            commit(int(line))
+            os._exit(0)
+        print("killed" if os.WIFSIGNALED(os.waitpid(child, 0)[1]) else "lived", flush=True)
 
 
 if __name__ == "__main__":
