@@ -136,11 +136,8 @@ _SUPPRESSED = sa.select(suppression.c.at).where(
     suppression.c.channel == bindparam("at_channel"), suppression.c.address == bindparam("at_address")
 )
 _MODES = sa.select(claim_class.c.name, claim_class.c.mode)
-_SECRETS = (
-    sa.select(access_code.c.kind, access_code.c.value)
-    .where(access_code.c.property == bindparam("at_property"))
-    .order_by(access_code.c.number)
-)
+# Of every property: a code is a secret on each thread, whoever's door it opens (IN-3).
+_SECRETS = sa.select(access_code.c.kind, access_code.c.value).order_by(access_code.c.property, access_code.c.number)
 
 
 def live_tours(tx: Tx, property_id: str, person: str | None, where: str) -> Sequence[Any]:
@@ -161,7 +158,7 @@ def modes(tx: Tx) -> Mapping[str, str]:
     return {row.name: row.mode for row in tx.conn.execute(_MODES)}
 
 
-def secrets(tx: Tx, vault: Vault, property_id: str) -> tuple[tuple[str, str], ...]:
-    """The property's codes, decrypted, for the gate alone (OG-3)."""
-    found = tx.conn.execute(_SECRETS, {"at_property": property_id})
+def secrets(tx: Tx, vault: Vault) -> tuple[tuple[str, str], ...]:
+    """All codes, decrypted, for the gate alone (OG-3)."""
+    found = tx.conn.execute(_SECRETS)
     return tuple((row.kind, vault.open(row.value)) for row in found)

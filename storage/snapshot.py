@@ -122,7 +122,7 @@ def snapshot(tx: Tx, vault: Vault, turn_id: str) -> Snapshot:
         held_slots=frozenset(row.slot for row in tours if row.slot),
         suppressed=rows.suppressed(tx, at.channel, at.address),
         switches=rows.switched_off(tx),
-        secrets=rows.secrets(tx, vault, at.property),
+        secrets=rows.secrets(tx, vault),
         modes=rows.modes(tx),
         now=tx.now,
     )
@@ -225,7 +225,7 @@ def _promised_row(tx: Tx, vault: Vault, row: Any) -> PromisedRow:
         history=history,
         first_message=first,
         released=rows.released(tx, row.person, row.conversation, but=row.id),
-        secrets=rows.secrets(tx, vault, row.property),
+        secrets=rows.secrets(tx, vault),
         modes=rows.modes(tx),
         tour_state=tours[-1].state if tours else None,
         subject=row.subject,

@@ -96,6 +96,6 @@ class Snapshot:
     held_slots: frozenset[str]  # slot keys that this person's live tours hold
     suppressed: bool
     switches: frozenset[str]  # what is switched off: "channel:sms", "property:ID", "class:NAME" (CK-5)
-    secrets: tuple[tuple[str, str], ...]  # (kind, value) of the property, for the gate only: never into a prompt (OG-3)
+    secrets: tuple[tuple[str, str], ...]  # (kind, value) of every property, for the gate only: never into a prompt (OG-3)
     modes: Mapping[str, str]  # claim class -> observe | enforce
     now: datetime
