@@ -176,8 +176,12 @@ def _confirm(decided: Decided, desk: Desk) -> Planned:
         return _offer(desk, None, None, rounds=desk.snapshot.rounds)
     if tour.state == TourState.CONFIRMED:
         return Planned("tour_stands", standing(desk), Ending.ANSWERED, True, record_state=tour.state)
-    slot = desk.prop.slot_key(tour.starts_at)
     moved = bool(tour.body.get("moved"))
+    if decided.state is TourState.PROPOSED:
+        # On a call, a yes before the read-back was heard confirms nothing: it is read back again (PR-6).
+        asked = desk.fact("leasing.moved" if moved else "leasing.proposed", tour.id, tour.version, slot=_iso(desk.wall(tour.starts_at)))
+        return Planned("tour_proposed", (asked,), Ending.ASKED, True, desk.snapshot.rounds, record_state=TourState.PROPOSED)
+    slot = desk.prop.slot_key(tour.starts_at)
     change = EntityChange(
         domain="leasing",
         kind="tour",
