@@ -132,7 +132,7 @@ async def test_a_due_turn_is_leased_by_one_node(nodes: list[SqlDatabase], here: 
     """Nodes that look for work at the same moment share it without overlap, and nothing is left over (SR-1)."""
     for number in range(12):
         here.arrive(address=f"+131255504{number:02}", due_at=here.now)
-    calls = [(here.store.lease_turns, f"node {n}", 5, 30.0) for n in range(NODES)]
+    calls = [(here.store.lease_turns, f"node {n}", 5, 600.0) for n in range(NODES)]
     leased = [lease.turn for leases in await at_once(nodes, calls) for lease in leases]
     rest = [lease.turn for leases in await at_once(nodes, calls) for lease in leases]
     assert len(set(leased + rest)) == len(leased + rest) == 12
@@ -142,7 +142,7 @@ async def test_a_composed_message_is_sent_by_one_node(nodes: list[SqlDatabase], 
     """Each message is leased by one relay and begun once (IN-6)."""
     for number in range(8):
         here.composed(address=f"+131255504{number:02}")
-    calls = [(here.store.lease_intents, f"node {n}", 4, 30.0) for n in range(NODES)]
+    calls = [(here.store.lease_intents, f"node {n}", 4, 600.0) for n in range(NODES)]
     leases = [lease for batch in await at_once(nodes, calls) for lease in batch]
     begun = await at_once(
         nodes, [(here.store.begin_attempt, lease, f"{lease.intent}-{n}") for n in (1, 2) for lease in leases]
