@@ -74,7 +74,8 @@ def test_a_refused_string_has_no_passed() -> None:
 
 def _attempts(path: Path) -> Iterator[str]:
     """Everything in a source file that could be an attempt to make a Passed."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    source = path.read_text("utf-8")
+    for node in ast.walk(ast.parse(source if "Passed" in source or "_SEAL" in source else "")):
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
             if called.rpartition(".")[2] == "Passed":

@@ -8,14 +8,18 @@ that resolves to a value of the turn's allow-set; forms are compared by value, s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from functools import lru_cache
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from pipeline.core.calendar import CalendarValue, Expression, detect, resolve, supported_locales
 from pipeline.core.gate.model import Outgoing
+
+_LINK: Final = re.compile(r"(?:[\s,]*[^\W\d_]{1,3})*[\s,]*")  # short words and commas
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +42,25 @@ def unvouched(outgoing: Outgoing, text: str, found: Iterable[Expression]) -> Ite
         yield from ((each.start, each.end, "outside_fact") for each in found)
     elif outgoing.allow is not None:
         allowed = _parsed(tuple(sorted(outgoing.allow)))
-        for each in found:
-            if not _named(text[each.start : each.end], outgoing, allowed):
-                yield each.start, each.end, "not_allowed"
+        for group in _groups(text, found):
+            start, end = group[0].start, group[-1].end
+            if len(group) > 1 and (whole := _named(text[start:end], outgoing, allowed)) is not None:
+                pieces = [(start, end, whole)]
+            else:
+                pieces = [(e.start, e.end, bool(_named(text[e.start : e.end], outgoing, allowed))) for e in group]
+            yield from ((start, end, "not_allowed") for start, end, named in pieces if not named)
+
+
+def _groups(text: str, found: Iterable[Expression]) -> Iterator[list[Expression]]:
+    """Expressions with only linking words between them ("Friday" at "3 pm"), which may state one instant together."""
+    group: list[Expression] = []
+    for each in found:
+        if group and not _LINK.fullmatch(text, group[-1].end, each.start):
+            yield group
+            group = []
+        group.append(each)
+    if group:
+        yield group
 
 
 def _locales(locale: str) -> tuple[str, ...]:
@@ -68,28 +88,34 @@ def _parsed(values: tuple[str, ...]) -> Allowed:
     )
 
 
-def _named(span: str, outgoing: Outgoing, allowed: Allowed) -> bool:
-    """Whether an expression names an allowed value."""
+def _named(span: str, outgoing: Outgoing, allowed: Allowed) -> bool | None:
+    """Whether an expression names an allowed value; None where it names none at all."""
     if outgoing.now is not None:
         zone = outgoing.now.tzinfo if isinstance(outgoing.now.tzinfo, ZoneInfo) else ZoneInfo("UTC")
         return _reads(span, outgoing.now.replace(tzinfo=None), zone, outgoing.locale, allowed)
-    noon = time(12)
-    return any(
-        all(
-            _reads(span, datetime.combine(day - timedelta(days=back), noon), ZoneInfo("UTC"), outgoing.locale, allowed)
+    days = allowed.days or {date(2001, 1, 1)}
+    seen = [
+        {
+            _reads(
+                span, datetime.combine(day - timedelta(days=back), time(12)), ZoneInfo("UTC"), outgoing.locale, allowed
+            )
             for back in (1, 5)
-        )
-        for day in allowed.days or {date(2001, 1, 1)}
-    )
+        }
+        for day in days
+    ]
+    return True if {True} in seen else None if all(answers == {None} for answers in seen) else False
 
 
-def _reads(span: str, ref: datetime, zone: ZoneInfo, locale: str, allowed: Allowed) -> bool:
+def _reads(span: str, ref: datetime, zone: ZoneInfo, locale: str, allowed: Allowed) -> bool | None:
+    named: bool | None = None
     for each in _locales(locale):
         answer = resolve(span, ref, zone, each)
         values = (answer.value,) if answer.value is not None else answer.candidates
         if any(_covers(value, allowed) for value in values):
             return True
-    return False
+        if values:
+            named = False
+    return named
 
 
 def _covers(value: CalendarValue, allowed: Allowed) -> bool:
