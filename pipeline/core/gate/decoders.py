@@ -37,6 +37,7 @@ _MORSE_RUN: Final = re.compile(r"(?<![.\-\w])[.\-_]{1,5}(?:[ /|,]+[.\-_]{1,5})+(
 _TALLY_RUN: Final = re.compile(r"(?:[|Il/]{1,9}[\s,;-]+){2,}[|Il/]{1,9}")
 _BINARY_RUN: Final = re.compile(r"\b[01]{3,}(?:[\s,;-]+[01]{3,})*\b")
 _CASED: Final = re.compile(r"[a-z0-9][A-Z]")
+_TRIPLE: Final = re.compile("(?:aaa|eee|iii|ooo|uuu|nnn|rrr|sss|ttt|vvv|fff|xxx)", re.IGNORECASE)
 _STRETCHED: Final = re.compile(r"([A-Za-z])\1{2,}")
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{4,}={0,2}")
 
@@ -48,7 +49,7 @@ def decoded(text: str, numeric: bool) -> Iterator[str]:
         yield from _unmarked(text, marks)
     if "=" in marks or _CASED.search(text):
         yield " . ".join(map(_base64, _BASE64.findall(text)))
-    if _STRETCHED.search(text):
+    if _TRIPLE.search(text) and _STRETCHED.search(text):
         yield from (_STRETCHED.sub(kept, text) for kept in (r"\1", r"\1\1"))
     if numeric:
         yield from _numbers(text)

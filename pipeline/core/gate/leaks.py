@@ -48,7 +48,8 @@ def _leaked(spelling: Spelling, wanted: Targets, before: Sequence[str], everythi
         return Hit(*everything, "reversed")
     if (rule := riddle(spelling, wanted)) is not None:
         return Hit(*everything, rule)
-    if here := pieces(spelling, True):
+    here = pieces(spelling, True)
+    if here and (before or len(here) > 1):
         earlier = [piece for string in before for piece in pieces(Spelling(fold(string).plain, budget), False)]
         if (place := scattered(earlier, here, wanted)) is not None:
             return Hit(*place, "pieces")

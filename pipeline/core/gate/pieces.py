@@ -34,9 +34,7 @@ def pieces(spelling: Spelling, every: bool) -> list[Piece]:
     """The runs of one string that may be parts of a value, in order: all that are said for themselves, or (every: False) those said
     in a few words, after a colon, or in a sentence about codes, digits, beginnings and ends."""
     found: list[Piece] = []
-    if not (
-        spelling.numeric or _CAPITALS.search(spelling.plain) or not spelling.speech.valuable.isdisjoint(spelling.low)
-    ):
+    if not (spelling.says_values or _CAPITALS.search(spelling.plain)):
         return found
     likely = [at for at in range(len(spelling.words)) if _valuable(spelling, at)]
     known, start = hints(), 0

@@ -99,6 +99,11 @@ class Spelling:
         self._edges: dict[int, tuple[Edge, ...]] = {}
 
     @property
+    def says_values(self) -> bool:
+        """Whether it has a digit, or a word that is a value by itself."""
+        return self.numeric or not self.speech.valuable.isdisjoint(self.low)
+
+    @property
     def places(self) -> list[tuple[int, int]]:
         """Where each token stands."""
         if self._places is None:
@@ -120,9 +125,8 @@ class Spelling:
         for at, low in enumerate(self.low):
             given = size.get(low)
             if not given:
-                first = low[0]
+                first, word = low[0], self.words[at]
                 if "a" <= first <= "z":
-                    word = self.words[at]
                     if (
                         word in odd
                         or (parts and low.upper() in parts)
