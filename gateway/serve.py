@@ -20,6 +20,7 @@ from pipeline.errors import SettingsError
 log = logging.getLogger("clara")
 
 SANDBOX_PORT = 8090
+SWITCH = 0.0005  # seconds; a database thread asks for the interpreter after every statement and waits so long for it, behind a busy event loop
 
 
 class Server:
@@ -27,6 +28,7 @@ class Server:
 
     def __init__(self, clara: Clara) -> None:
         self.clara = clara
+        sys.setswitchinterval(SWITCH)
         config = uvicorn.Config(
             make_app(clara), log_config=None, access_log=False, ws_max_size=64 * 1024, proxy_headers=False, lifespan="on",
             timeout_graceful_shutdown=max(1, int(clara.settings.drain)),

@@ -21,7 +21,7 @@ TURNS, OUTBOX = "turns", "outbox"
 
 @dataclass(slots=True)
 class Loop:
-    """One repeated job. `step` returns how much it did: while it does something it runs again at once."""
+    """One repeated job. `step` returns how much it did, or 0 where it knows that nothing is left: until then it runs again at once."""
 
     name: str
     topic: str
@@ -60,6 +60,7 @@ class TurnWorkers:
     _running: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def step(self) -> int:
+        """Leases what is due and begins to work on it; 0 where it was less than could be taken, so that a wake-up comes before any more."""
         free = self.width - len(self._running)
         if free <= 0:
             await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
@@ -69,7 +70,7 @@ class TurnWorkers:
             task = asyncio.create_task(self._work(lease))
             self._running.add(task)
             task.add_done_callback(self._running.discard)
-        return len(leases)
+        return len(leases) if len(leases) == free else 0
 
     async def drain(self) -> None:
         """Waits for every turn that is being worked on."""

@@ -48,7 +48,7 @@ class Relay:
     _hands: dict[str, set[asyncio.Task[None]]] = field(default_factory=dict)
 
     async def run_once(self) -> int:
-        """Leases what there are hands for and begins to send it; how many intents it took."""
+        """Leases what there are hands for and begins to send it; how many intents it took, or 0 where no more are due."""
         busy = {channel: len(tasks) for channel, tasks in self._hands.items()}
         full = frozenset(channel for channel, count in busy.items() if count >= HANDS)
         limit = HANDS - max((count for count in busy.values() if count < HANDS), default=0)
@@ -59,7 +59,7 @@ class Relay:
             hands.add(task)
             task.add_done_callback(hands.discard)
             task.add_done_callback(lambda _: self.wake())
-        return len(leases)
+        return len(leases) if len(leases) == limit else 0
 
     async def drain(self) -> None:
         """Waits for every send that has begun (OP-4)."""
