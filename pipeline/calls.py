@@ -18,7 +18,7 @@ from pipeline.loops import OUTBOX
 from pipeline.ports import Bus, Ids, Tx
 from pipeline.speech import Piece
 from pipeline.store import Arrival
-from pipeline.turn import Committed, Engine
+from pipeline.turn import Committed, Engine, refusal_signal
 
 TURN_LEASE = 30.0
 
@@ -97,11 +97,17 @@ class CallDesk:
         try:
             composed, cut = await engine.speech(decided, budget=budget)
         except NothingMayLeave as refusal:
-            trace = (TraceEvent("gate", "refused", verdict_json(refusal.verdict)),)
-            await engine.db.transact(engine.store.spoken_answer, arrived.turn, verdict_json(refusal.verdict), trace)
+            found = verdict_json(refusal.verdict)
+            trace = (TraceEvent("gate", "refused", found),)
+            await engine.db.transact(engine.store.spoken_answer, arrived.turn, found, trace, refusal_signal(refusal.refused, found))
             return Spoken(arrived.turn, engine.line("holding", said, call.property), changed, frozenset(), said, False)
-        trace = (TraceEvent("compose", composed.source, {"text": composed.passed.text}, personal=True),)
-        await engine.db.transact(engine.store.spoken_answer, arrived.turn, verdict_json(composed.verdict), trace)
+        told = [TraceEvent("compose", composed.source, {"text": composed.passed.text}, personal=True)]
+        signal = None
+        if composed.refused is not None and composed.refused_verdict is not None:
+            found = verdict_json(composed.refused_verdict)
+            told.insert(0, TraceEvent("gate", "refused", found))
+            signal = refusal_signal(composed.refused, found)
+        await engine.db.transact(engine.store.spoken_answer, arrived.turn, verdict_json(composed.verdict), told, signal)
         records = frozenset(fact.record for fact in decision.plan.facts)
         if decision.command is not None:
             records |= {offer.id for offer in decision.command.offers} | {p.id for p in decision.command.proposals}

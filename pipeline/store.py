@@ -273,8 +273,10 @@ class Store(Protocol):
         """promised → composed, with the bytes, the segments and the gate's verdict; settles the turn when nothing is owed any more."""
         ...
 
-    def spoken_answer(self, tx: Tx, turn: str, verdict: Mapping[str, Any], trace: Sequence[TraceEvent]) -> None:
-        """Settles a call's turn whose answer was handed to the speaker."""
+    def spoken_answer(
+        self, tx: Tx, turn: str, verdict: Mapping[str, Any], trace: Sequence[TraceEvent], refusal: ReviewSignal | None = None
+    ) -> None:
+        """Settles a call's turn whose answer was handed to the speaker. `refusal` is what the gate turned down before it: a case, a degraded turn (OG-7)."""
         ...
 
     def park(self, tx: Tx, intent: str, draft: str, verdict: Mapping[str, Any], review: ReviewSignal, holding: Payload | None) -> bool:

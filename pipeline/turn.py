@@ -202,13 +202,13 @@ class Engine:
                 first_message=row.first_message and customer, budget=self.rules.policy.draft_budget,
             )  # fmt: skip
         except NothingMayLeave as refusal:
-            review = _refusal(refusal.refused, verdict_json(refusal.verdict))
+            review = refusal_signal(refusal.refused, verdict_json(refusal.verdict))
             await self.db.transact(self.store.park, row.id, refusal.refused, verdict_json(refusal.verdict), review, None)
             return
         packed = self._wrap(row, composed.passed, prop)
         if composed.refused is not None and composed.refused_verdict is not None:
             found = verdict_json(composed.refused_verdict)
-            await self.db.transact(self.store.park, row.id, composed.refused, found, _refusal(composed.refused, found), packed)
+            await self.db.transact(self.store.park, row.id, composed.refused, found, refusal_signal(composed.refused, found), packed)
             return
         await self.db.transact(
             self.store.compose, row.id, packed, dump(composed.segments), verdict_json(composed.verdict) | {"source": composed.source}
@@ -299,11 +299,12 @@ def _read_event(reading: Reading | ModelFailure, started: float) -> TraceEvent:
     )
 
 
-def _refusal(draft: str, verdict: Mapping[str, object]) -> ReviewSignal:
+def refusal_signal(draft: str, verdict: Mapping[str, object]) -> ReviewSignal:
+    """What a person is told about a string that the gate refused: the string, and what was found in it (OG-7)."""
     findings = verdict.get("findings")
     listed = tuple(findings) if isinstance(findings, list) else ()
     classes = sorted({str(f["claim_class"]) for f in listed if isinstance(f, dict)})
     return ReviewSignal("gate:" + "+".join(classes), "Clara could not verify what she was about to say", draft, listed)
 
 
-__all__ = ["Committed", "Decided", "Duplicate", "Ending", "Engine", "Wrapper"]
+__all__ = ["Committed", "Decided", "Duplicate", "Ending", "Engine", "Wrapper", "refusal_signal"]

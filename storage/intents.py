@@ -102,8 +102,13 @@ def fall_back(tx: Tx, intent_id: str, payload: Payload, verdict: Mapping[str, An
     return True
 
 
-def spoken_answer(tx: Tx, turn_id: str, verdict: Mapping[str, Any], events: Sequence[TraceEvent]) -> None:
-    """Settles a call's turn whose answer was handed to the speaker."""
+def spoken_answer(
+    tx: Tx, turn_id: str, verdict: Mapping[str, Any], events: Sequence[TraceEvent], refusal: ReviewSignal | None = None
+) -> None:
+    """Settles a call's turn whose answer was handed to the speaker; what the gate refused before it goes into a case, as on every channel."""
+    if refusal is not None:
+        open_case(tx, turn_id, refusal)
+        tx.conn.execute(sa.update(turn).where(turn.c.id == turn_id).values(health=Health.DEGRADED, ending=Ending.HELD))
     conversation = tx.conn.execute(
         sa.update(turn)
         .where(turn.c.id == turn_id)

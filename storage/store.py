@@ -89,8 +89,10 @@ class SqlStore:
     ) -> bool:
         return intents.compose(tx, intent, payload, segments, verdict)
 
-    def spoken_answer(self, tx: Tx, turn: str, verdict: Mapping[str, Any], trace: Sequence[TraceEvent]) -> None:
-        intents.spoken_answer(tx, turn, verdict, trace)
+    def spoken_answer(
+        self, tx: Tx, turn: str, verdict: Mapping[str, Any], trace: Sequence[TraceEvent], refusal: ReviewSignal | None = None
+    ) -> None:
+        intents.spoken_answer(tx, turn, verdict, trace, refusal)
 
     def park(
         self,
