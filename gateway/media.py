@@ -34,6 +34,7 @@ log = logging.getLogger("clara.media")
 TOKEN_LIFE = timedelta(seconds=60)
 START_WITHIN = 5.0
 LARGEST_FRAME = 64 * 1024
+ANONYMOUS = "+266696687"  # what a withheld number looks like at Twilio
 FINAL = frozenset({"completed", "busy", "failed", "no-answer", "canceled"})
 
 
@@ -78,14 +79,16 @@ def routes(clara: Clara) -> list[BaseRoute]:
             return twiml('<?xml version="1.0" encoding="UTF-8"?><Response><Reject/></Response>')
         token = secrets.token_urlsafe(24)
         caller = form.get("From", "")
+        withheld = not caller.startswith("+") or caller == ANONYMOUS
         now = clara.clock.now()
         call = NewCall(
             id=clara.ids.new(),
             provider_id=form["CallSid"],
             property=prop.id,
-            address=caller,
+            # Nobody can be written to there, and all who withhold their number share it (CO-1).
+            address="withheld" if withheld else caller,
             our_address=form["To"],
-            withheld=not caller.startswith("+") or caller == "+266696687",
+            withheld=withheld,
             token_digest=_digest(token),
             token_expires_at=now + TOKEN_LIFE,
             started_at=now,

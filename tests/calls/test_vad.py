@@ -7,7 +7,7 @@ import random
 from functools import cache
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scripts.sandbox.speech import speak
@@ -71,12 +71,14 @@ def test_silence_makes_no_edge() -> None:
     assert edges([QUIET] * 15_000 + [b"\x7f" * FRAME] * 15_000) == []
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 4_000), st.integers(0, 50))
 def test_constant_line_noise_makes_no_edge(amplitude: int, seed: int) -> None:
     """A line that hisses from the start is heard as quiet, be it loud or not."""
     assert edges(list(noise(amplitude, seed % 3)) * 4) == []
 
 
+@settings(max_examples=20)
 @given(st.integers(700, 4_000))
 def test_noise_that_begins_on_a_call_ends_by_itself(amplitude: int) -> None:
     """A fan that is switched on may begin speech; within 2.2 s it is known for what it is, and speech over it is heard."""
@@ -89,6 +91,7 @@ def test_noise_that_begins_on_a_call_ends_by_itself(amplitude: int) -> None:
     assert [edge for _, edge in spoken[2:]] == [Edge.BEGAN, Edge.ENDED]
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 400), st.sampled_from(["en", "es"]))
 def test_a_sentence_is_one_utterance(amplitude: int, locale: str) -> None:
     """Spoken words begin once and end once, on a clean and on a noisy line; the end comes 600 ms after the last of them."""
