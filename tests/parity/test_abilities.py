@@ -55,7 +55,7 @@ def checked(tx: Tx) -> list[str | None]:
 @pytest.mark.parametrize("channel", list(Channel))
 async def test_everything_can_be_done_on_every_channel(sqlite_url: str, channel: Channel, locale: str) -> None:
     """Ask, confirm, move, cancel, decline, accept, call for a person: the same words bring about the same records (EV-3)."""
-    async with running(sqlite_url) as run:
+    async with running(sqlite_url, burst=0.02) as run:
         line = LINES[channel](run, locale)
         prop = run.clara.settings.properties[OURS[locale]]
         for text, action, tour in TALK[locale]:

@@ -41,7 +41,7 @@ DRAFTS = {
     "a price of nobody's": Draft("{{F1}} Rent is only $950 a month.", "950", "amount"),
     "what happens inside": Draft("ToolError: calendar.lookup returned None. {{F1}}", "ToolError", "narration"),
 }
-SPOKEN = ("the entry code", "the code in Spanish", "a date of nobody's", "a booking of nobody's")
+SPOKEN = ("the entry code", "a date of nobody's", "a booking of nobody's")
 
 
 def decoded(data: bytes) -> str:
@@ -57,33 +57,48 @@ def left(world: World) -> str:
     return "\n".join(decoded(seen.body) + decoded(seen.answer) for seen in sent)
 
 
-@pytest.mark.parametrize("name", DRAFTS)
+@pytest.mark.parametrize("locale", QUESTION)
 @pytest.mark.parametrize("channel", list(Channel))
-async def test_a_hostile_draft_is_refused_alike(sqlite_url: str, channel: Channel, name: str) -> None:
+async def test_hostile_drafts_are_refused_alike(sqlite_url: str, channel: Channel, locale: str) -> None:
     """The customer gets code's own words, the draft is in no byte that left, the turn is degraded, a case has the draft and the finding (OG-7)."""
-    draft = DRAFTS[name]
-    async with running(sqlite_url, speed=4.0) as run:
-        run.world.model_script.append({"draft": draft.text})
-        line = (ALOUD if name in SPOKEN else LINES)[channel](run, draft.locale)
-        answer = await line.say(QUESTION[draft.locale])
+    async with running(sqlite_url, burst=0.02) as run:
+        line = LINES[channel](run, locale)
+        for draft in DRAFTS.values():
+            if draft.locale == locale:
+                await refused(line, draft)
         await line.end()
-        assert run.world.model_script == [], "the draft was asked for"
-        assert answer and draft.poison not in answer and draft.poison not in left(run.world)
-        (case,) = await run.clara.db.read(cases, line.address)
-        assert case["signature"].startswith("gate:") and draft.claim_class in case["signature"]
-        assert draft.claim_class in {finding["claim_class"] for finding in case["findings"]} and case["state"] == "open"
-        assert [(turn["state"], turn["ending"], turn["health"]) for turn in await run.clara.db.read(turns, line.address)] == [
-            ("settled", "held", "degraded")
-        ]
         texts = [(message.recipient, message.body) for message in run.world.messages.values() if message.direction != "inbound"]
         mails = [(mail.recipients[0], mail.content) for mail in run.world.mailbox]
         assert unaccounted(await run.clara.db.read(promises), texts, mails) == []
 
 
+async def test_hostile_drafts_are_not_heard_on_a_real_call(sqlite_url: str) -> None:
+    """The same over webhook, media socket and synthesiser: nothing of the drafts is in what was spoken (OG-1, VO-2)."""
+    async with running(sqlite_url, burst=0.02, speed=4.0) as run:
+        line = Phone(run, "en")
+        for name in SPOKEN:
+            await refused(line, DRAFTS[name])
+        await line.end()
+
+
+async def refused(line: Line, draft: Draft) -> None:
+    """One question whose answer the model spoils."""
+    run = line.run
+    run.world.model_script.append({"draft": draft.text})
+    answer = await line.say(QUESTION[draft.locale])
+    assert run.world.model_script == [], "the draft was asked for"
+    assert answer and draft.poison not in answer and draft.poison not in left(run.world)
+    found = [case for case in await run.clara.db.read(cases, line.address) if draft.poison in (case["draft"] or "")]
+    assert [case["state"] for case in found] == ["open"] and found[0]["signature"].startswith("gate:"), found
+    assert draft.claim_class in found[0]["signature"] and draft.claim_class in {finding["claim_class"] for finding in found[0]["findings"]}
+    last = (await run.clara.db.read(turns, line.address))[-1]
+    assert (last["state"], last["ending"], last["health"]) == ("settled", "held", "degraded")
+
+
 async def test_a_harmless_draft_is_said_on_every_channel(sqlite_url: str) -> None:
     """The other direction: what the gate passes is said in the model's words, so that the refusals above are no accident."""
     for line_of in ALOUD.values():
-        async with running(sqlite_url, speed=4.0) as run:
+        async with running(sqlite_url, burst=0.02, speed=4.0) as run:
             run.world.model_script.append({"draft": "What a lovely question. {{F1}}"})
             line = line_of(run, "en")
             assert "What a lovely question" in await line.say(QUESTION["en"])
