@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.relay import HANDS
 from scripts.sandbox import messages
 from tests.support.evidence import cases, promises, unaccounted
 from tests.support.processes import until
@@ -112,3 +113,22 @@ async def test_a_mail_server_that_says_nothing_holds_up_no_text(database_url: st
         (one,) = await run.clara.db.read(promises, MAIL)
         assert one.state == "sending"
         run.world.closing.set()  # the server ends its silence
+
+
+async def test_a_channel_whose_hands_are_full_takes_no_more(database_url: str) -> None:
+    """With as many mails waiting as there are hands, the next mail is not even leased, texts leave, and it goes when a hand is free (SR-1, SR-3)."""
+    async with running(database_url, **TEXT_ONLY) as run:
+        run.world.faults.arm("smtp.stall_stored", times=HANDS, seconds=30)
+        writers = [f"writer-{number}@mail.example" for number in range(HANDS + 1)]
+        for writer in writers:
+            raw = messages.compose(run.world, sender=writer, to=HELLO, subject="A visit", text="Hello, when can I see an apartment?")
+            await messages.send_mail(run.world, raw)
+        await run.until(lambda: len(run.world.mailbox) == HANDS, what="as many mails at the server as there are hands")
+        await text(run, "Do you have a place with a balcony?")
+        await run.until(lambda: len(run.texts(WHO)) == 1, seconds=6, what="the text")
+        states = sorted([one.state for writer in writers for one in await run.clara.db.read(promises, writer)])
+        assert states == ["composed", *["sending"] * HANDS]
+        run.world.closing.set()  # the server ends its silence
+        await run.until(lambda: len(run.world.mailbox) == HANDS + 1, what="the last mail")
+        await run.quiet()
+        assert await accounted(run) == []
